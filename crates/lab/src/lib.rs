@@ -1,1 +1,35 @@
-//! Skeleton.
+//! Test support: a real Kubernetes API server on this machine, and what it is built from.
+//!
+//! Tests ask [`api_server`] for the shared server and take a [`Namespace`] of their own on it; a test
+//! that changes cluster-wide things (CRDs, say) asks [`fresh_api_server`] for one to itself. Nobody
+//! stops a server by hand: it ends when its last user has gone, however that user ended.
+//!
+//! The modules, from the ground up:
+//!
+//! - [`cache`]: where things are on disk;
+//! - [`tools`]: which programs there are and how they are built from Go modules;
+//! - [`pki`], [`ports`], [`control_plane`]: what a server is started with;
+//! - [`marks`], [`users`], [`keeper`]: who runs, who uses it, and who stops it;
+//! - [`server`]: takes the running server or starts one;
+//! - [`api_server()`] and [`Namespace`] (feature `client`): what tests call.
+
+pub mod cache;
+pub mod control_plane;
+pub mod keeper;
+pub mod marks;
+pub mod pki;
+pub mod ports;
+pub mod server;
+pub mod state;
+pub mod tools;
+pub mod users;
+
+#[cfg(feature = "client")]
+mod api_server;
+#[cfg(feature = "client")]
+mod namespace;
+
+#[cfg(feature = "client")]
+pub use api_server::{ApiServer, api_server, fresh_api_server};
+#[cfg(feature = "client")]
+pub use namespace::Namespace;

@@ -1,0 +1,159 @@
+//! Which processes belong to a server: those that carry its mark in their environment.
+//!
+//! Every process that the lab starts has `WEIR_LAB=<state directory>` and `WEIR_LAB_PART=<what it is>`. A
+//! list of recorded process ids would miss what was started just before its starter was killed, and would
+//! name a stranger once an id is used again; the mark can do neither. `keeper.sh` looks for the same mark.
+
+use std::{
+    ffi::OsString,
+    fs,
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Names the state directory of the server that a process belongs to.
+pub const SERVER: &str = "WEIR_LAB";
+/// Names what the process is: `etcd`, `keeper`, …
+pub const PART: &str = "WEIR_LAB_PART";
+/// The part that keeps a server up by hand: a user of it, which outlives the server's own processes.
+pub const HOLDER: &str = "holder";
+/// The part that waits for the end of the last user, see [`crate::keeper`].
+pub const KEEPER: &str = "keeper";
+
+/// How long a process may take to end before it is killed.
+const PATIENCE: Duration = Duration::from_secs(5);
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// A process of the lab.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marked {
+    /// Its id.
+    pub pid: i32,
+    /// The state directory of its server.
+    pub server: PathBuf,
+    /// What it is.
+    pub part: String,
+}
+
+/// Marks what this command will start.
+pub fn mark(command: &mut Command, state_directory: &Path, part: &str) {
+    command.env(SERVER, state_directory).env(PART, part);
+}
+
+/// All processes of the lab on this machine that we may look at.
+pub fn all() -> Vec<Marked> {
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let ids = processes
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter_map(|pid: i32| {
+        let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let (server, part) = parse(&environ)?;
+        Some(Marked { pid, server, part })
+    })
+    .collect()
+}
+
+/// The processes of one server.
+pub fn of(state_directory: &Path) -> Vec<Marked> {
+    all()
+        .into_iter()
+        .filter(|process| process.server == state_directory)
+        .collect()
+}
+
+/// Ends the processes that a server consists of, first politely; its keeper and its holder stay.
+///
+/// This and the next two return what is left in the end: nothing, unless the kernel cannot end a process.
+pub fn stop(state_directory: &Path) -> Vec<Marked> {
+    end(state_directory, |part| part != HOLDER && part != KEEPER)
+}
+
+/// Ends a server that has no user, and its keeper too, which must not wake up to another server later.
+pub fn stop_with_keeper(state_directory: &Path) -> Vec<Marked> {
+    end(state_directory, |_| true)
+}
+
+/// Ends those that hold a server by hand.
+pub fn release(state_directory: &Path) -> Vec<Marked> {
+    end(state_directory, |part| part == HOLDER)
+}
+
+fn end(state_directory: &Path, is_meant: impl Fn(&str) -> bool) -> Vec<Marked> {
+    let remaining = || -> Vec<Marked> {
+        of(state_directory)
+            .into_iter()
+            .filter(|process| is_meant(&process.part))
+            .collect()
+    };
+    for signal in [Signal::TERM, Signal::KILL] {
+        // Sent at every glance: a process just started may have been missed by the first, and the API
+        // server, asked twice, does not wait for its clients.
+        let all_have_ended = || {
+            let processes = remaining();
+            for process in &processes {
+                send(process, signal);
+            }
+            processes.is_empty()
+        };
+        if until(PATIENCE, all_have_ended) {
+            return Vec::new();
+        }
+    }
+    remaining()
+}
+
+fn send(process: &Marked, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(process.pid) {
+        // That it has ended by itself meanwhile is as good.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Looks again and again until `done` or the time is up; says whether it is done.
+pub fn until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + patience;
+    while !done() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(GLANCE);
+    }
+    true
+}
+
+fn parse(environ: &[u8]) -> Option<(PathBuf, String)> {
+    let value = |name: &str| {
+        let with_name = |entry: &'_ &[u8]| {
+            entry.starts_with(name.as_bytes()) && entry.get(name.len()) == Some(&b'=')
+        };
+        let entry = environ.split(|byte| *byte == 0).find(with_name)?;
+        Some(OsString::from_vec(entry[name.len() + 1..].to_vec()))
+    };
+    let part = value(PART)?;
+    Some((
+        value(SERVER)?.into(),
+        String::from_utf8_lossy(part.as_bytes()).into_owned(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_a_whole_variable_with_both_names() {
+        let marked = b"HOME=/\0WEIR_LAB=/run/a\0WEIR_LAB_PART=etcd\0";
+        assert_eq!(parse(marked), Some(("/run/a".into(), "etcd".to_owned())));
+        assert_eq!(parse(b"WEIR_LAB=/run/a\0"), None);
+        assert_eq!(parse(b"WEIR_LAB_KUBECONFIG=/k\0WEIR_LAB_PART=etcd\0"), None);
+        assert_eq!(parse(b"NOT_WEIR_LAB=/run/a\0WEIR_LAB_PART=etcd\0"), None);
+        assert_eq!(parse(b""), None);
+    }
+}

@@ -1,0 +1,113 @@
+//! Free ports on loopback for [`crate::control_plane`].
+//!
+//! A port is free when we look and may be taken when the program binds it; programs that cannot be handed
+//! an open socket leave no other way. So [`retry`] starts again with new ports when that has happened.
+
+use std::{
+    io,
+    net::{Ipv4Addr, TcpListener},
+};
+
+/// How often a start is tried with new ports.
+const ATTEMPTS: u32 = 5;
+
+/// The ports of one control plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// Where etcd serves clients.
+    pub etcd: u16,
+    /// Where etcd would talk to its peers.
+    pub etcd_peer: u16,
+    /// Where the API server serves HTTPS.
+    pub api_server: u16,
+}
+
+impl Ports {
+    /// Three different ports that nobody listens on at this moment.
+    pub fn free() -> io::Result<Self> {
+        // All are held until all are known, or the same one could come twice.
+        let held = [bind()?, bind()?, bind()?];
+        let [etcd, etcd_peer, api_server] = &held;
+        Ok(Self {
+            etcd: port(etcd)?,
+            etcd_peer: port(etcd_peer)?,
+            api_server: port(api_server)?,
+        })
+    }
+}
+
+fn bind() -> io::Result<TcpListener> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+}
+
+fn port(listener: &TcpListener) -> io::Result<u16> {
+    Ok(listener.local_addr()?.port())
+}
+
+/// Calls `start` with new ports until it fails for another reason than a taken port, or succeeds.
+pub fn retry<T, E: From<io::Error>>(
+    port_was_taken: impl Fn(&E) -> bool,
+    mut start: impl FnMut(Ports) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut attempt = 1;
+    loop {
+        match start(Ports::free()?) {
+            Err(error) if port_was_taken(&error) && attempt < ATTEMPTS => attempt += 1,
+            outcome => return outcome,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_taken_port_leads_to_another_attempt_and_other_failures_do_not() {
+        let mut tries = 0;
+        let taken = |e: &io::Error| e.kind() == io::ErrorKind::AddrInUse;
+        let outcome = retry(taken, |_| {
+            tries += 1;
+            if tries < 3 {
+                Err(io::ErrorKind::AddrInUse.into())
+            } else {
+                Ok(tries)
+            }
+        });
+        assert_eq!(outcome.unwrap(), 3);
+
+        let mut tries = 0;
+        let outcome: io::Result<()> = retry(taken, |_| {
+            tries += 1;
+            Err(io::ErrorKind::NotFound.into())
+        });
+        assert_eq!(
+            (outcome.unwrap_err().kind(), tries),
+            (io::ErrorKind::NotFound, 1)
+        );
+    }
+
+    #[test]
+    fn it_gives_up_in_the_end() {
+        let mut tries = 0;
+        let outcome: io::Result<()> = retry(
+            |_| true,
+            |_| {
+                tries += 1;
+                Err(io::ErrorKind::AddrInUse.into())
+            },
+        );
+        assert!(outcome.is_err());
+        assert_eq!(tries, ATTEMPTS);
+    }
+
+    #[test]
+    fn ports_differ() {
+        let Ports {
+            etcd,
+            etcd_peer,
+            api_server,
+        } = Ports::free().unwrap();
+        assert!(etcd != etcd_peer && etcd_peer != api_server && api_server != etcd);
+    }
+}

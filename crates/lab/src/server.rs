@@ -1,0 +1,271 @@
+//! Takes the running server of a state directory, or starts one; a [`Server`] is one user of it.
+//!
+//! This is where the pieces meet: [`crate::users`] says that we use it, a start lock lets one process start
+//! it while others wait, [`crate::control_plane`] says what to run, [`crate::keeper`] stops it in the end.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    process::{Child, Command},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    cache::Cache,
+    control_plane::{self, Part},
+    keeper, marks, pki,
+    ports::{self, Ports},
+    state::State,
+    tools::{self, Programs, build::last_lines},
+    users,
+};
+
+/// How long one part may take to become ready. Usual is 1 to 2 s; a busy machine takes longer.
+const PATIENCE: Duration = Duration::from_mins(1);
+const GLANCE: Duration = Duration::from_millis(50);
+/// How many lines of a part's log an error carries.
+const LINES_OF_LOG: usize = 20;
+/// The state directory of the shared server.
+const SHARED: &str = "shared";
+
+/// A running API server, and our right to use it: it ends when the last such value has gone.
+#[derive(Debug)]
+pub struct Server {
+    state_directory: PathBuf,
+    programs: Programs,
+    /// The shared lock; dropped with this value, or by the kernel with this process.
+    _user: File,
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Programs are missing.
+    #[error("{0} is not built: run `cargo xtask tools build`")]
+    NotBuilt(String),
+    /// util-linux is missing.
+    #[error("`{0}` is not installed: it is part of util-linux, which every Linux distribution has")]
+    NoUtilLinux(&'static str),
+    /// The state directory cannot be used.
+    #[error("cannot use {path}: {source}; make it writable or set WEIR_CACHE to another directory")]
+    StateDirectory {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Certificates could not be made.
+    #[error(transparent)]
+    Pki(#[from] pki::PkiError),
+    /// No free port could be found.
+    #[error("no free port on 127.0.0.1")]
+    Ports(#[from] io::Error),
+    /// A program could not be run at all.
+    #[error("cannot run {program}: {source}")]
+    Run {
+        /// Which one.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A part ended or did not become ready.
+    #[error("{part} {what}; the last lines of its log:\n{lines}")]
+    Part {
+        /// Which one.
+        part: &'static str,
+        /// What happened to it.
+        what: String,
+        /// The end of its log.
+        lines: String,
+    },
+    /// Old processes do not go away.
+    #[error("an old server cannot be stopped: end the processes {0:?} yourself")]
+    Stuck(Vec<i32>),
+}
+
+impl StartError {
+    fn is_taken_port(&self) -> bool {
+        matches!(self, Self::Part { lines, .. } if lines.contains("address already in use"))
+    }
+}
+
+impl Server {
+    /// The server that everyone on this machine shares.
+    pub fn shared(cache: &Cache) -> Result<Self, StartError> {
+        Self::in_cache(cache, SHARED)
+    }
+
+    /// A server that nobody else uses; it ends soon after this value is dropped.
+    pub fn fresh(cache: &Cache) -> Result<Self, StartError> {
+        Self::in_cache(cache, &format!("fresh-{}", unique()))
+    }
+
+    /// The server of this name in the cache's run directory.
+    pub fn in_cache(cache: &Cache, name: &str) -> Result<Self, StartError> {
+        if let Some(tool) = tools::missing(tools::CONTROL_PLANE, cache).first() {
+            return Err(StartError::NotBuilt(tool.to_string()));
+        }
+        keeper::sweep(&cache.run());
+        Self::take(&cache.run().join(name), &Programs::of(cache))
+    }
+
+    /// Where the shared server has its state, whether it runs or not.
+    pub fn shared_directory(cache: &Cache) -> PathBuf {
+        cache.run().join(SHARED)
+    }
+
+    /// Takes the server of this state directory, and starts it if it does not run or is not well.
+    pub fn take(state_directory: &Path, programs: &Programs) -> Result<Self, StartError> {
+        for program in ["setsid", "flock"] {
+            if !is_in_path(program) {
+                return Err(StartError::NoUtilLinux(program));
+            }
+        }
+        let cannot_use = |source| StartError::StateDirectory {
+            path: state_directory.to_owned(),
+            source,
+        };
+        let user = users::join(state_directory).map_err(cannot_use)?;
+        let server = Self {
+            state_directory: state_directory.to_owned(),
+            programs: programs.clone(),
+            _user: user,
+        };
+
+        // From here on nobody removes the directory: we are a user.
+        let starts = File::create(state_directory.join("start.lock")).map_err(cannot_use)?;
+        starts.lock().map_err(cannot_use)?;
+        if server.is_well() {
+            keeper::ensure(state_directory).map_err(cannot_use)?;
+        } else {
+            ports::retry(StartError::is_taken_port, |ports| server.start(ports))?;
+        }
+        Ok(server)
+    }
+
+    /// The kubeconfig of cluster-admin.
+    pub fn kubeconfig(&self) -> PathBuf {
+        pki::admin_kubeconfig(&self.state_directory)
+    }
+
+    /// Where the server's state is: logs, certificates, data.
+    pub fn state_directory(&self) -> &Path {
+        &self.state_directory
+    }
+
+    /// kubectl as cluster-admin, ready for arguments.
+    pub fn kubectl(&self) -> Command {
+        kubectl(&self.programs.kubectl, &self.kubeconfig())
+    }
+
+    fn is_well(&self) -> bool {
+        State::read(&self.state_directory)
+            .is_some_and(|state| state.kubernetes == tools::KUBERNETES.version)
+            && control_plane::answers(self.kubectl(), "/readyz")
+    }
+
+    /// Clears away what is left of an older server and starts all parts.
+    fn start(&self, ports: Ports) -> Result<(), StartError> {
+        let began = Instant::now();
+        self.clear()?;
+        pki::write(&self.state_directory, ports.api_server)?;
+        let cannot_use = |source| StartError::StateDirectory {
+            path: self.state_directory.clone(),
+            source,
+        };
+        // The keeper first: should we be killed while starting, it clears away what we had started.
+        keeper::ensure(&self.state_directory).map_err(cannot_use)?;
+        for part in control_plane::parts(&self.programs, &self.state_directory, ports) {
+            self.start_part(&part).inspect_err(|_| {
+                marks::stop(&self.state_directory);
+            })?;
+        }
+        let state = State {
+            kubernetes: tools::KUBERNETES.version.to_owned(),
+            url: format!("https://127.0.0.1:{}", ports.api_server),
+            started_in_milliseconds: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        };
+        state.write(&self.state_directory).map_err(cannot_use)
+    }
+
+    fn clear(&self) -> Result<(), StartError> {
+        let cannot_use = |source| StartError::StateDirectory {
+            path: self.state_directory.clone(),
+            source,
+        };
+        State::forget(&self.state_directory).map_err(cannot_use)?;
+        let left = marks::stop(&self.state_directory);
+        if !left.is_empty() {
+            return Err(StartError::Stuck(
+                left.iter().map(|process| process.pid).collect(),
+            ));
+        }
+        match fs::remove_dir_all(self.state_directory.join("etcd")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(cannot_use(error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn start_part(&self, part: &Part) -> Result<(), StartError> {
+        let cannot_run = |source| StartError::Run {
+            program: part.program.clone(),
+            source,
+        };
+        let mut command = keeper::detached(&part.program, &self.state_directory, part.name)
+            .map_err(cannot_run)?;
+        let mut child = command.args(&part.arguments).spawn().map_err(cannot_run)?;
+        self.wait_until_ready(part, &mut child)
+    }
+
+    fn wait_until_ready(&self, part: &Part, child: &mut Child) -> Result<(), StartError> {
+        let failed = |what: String| StartError::Part {
+            part: part.name,
+            what,
+            lines: last_lines(
+                &keeper::log_file(&self.state_directory, part.name),
+                LINES_OF_LOG,
+            ),
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while !part.ready.is_so(|| self.kubectl()) {
+            if let Ok(Some(status)) = child.try_wait() {
+                return Err(failed(format!("has ended with {status}")));
+            }
+            if Instant::now() >= deadline {
+                return Err(failed(format!(
+                    "is not ready after {} s",
+                    PATIENCE.as_secs()
+                )));
+            }
+            std::thread::sleep(GLANCE);
+        }
+        Ok(())
+    }
+}
+
+/// kubectl for the server of this kubeconfig; what it caches lies beside it, not in the home directory.
+pub fn kubectl(program: &Path, kubeconfig: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("KUBECONFIG", kubeconfig);
+    if let Some(directory) = kubeconfig.parent() {
+        command.env("KUBECACHEDIR", directory.join("kubectl-cache"));
+    }
+    command
+}
+
+fn is_in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
+/// A suffix that no other process and no earlier call has used: time, process and a count.
+pub(crate) fn unique() -> String {
+    use std::{
+        hash::{BuildHasher, RandomState},
+        sync::atomic::{AtomicU32, Ordering},
+    };
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let random = RandomState::new().hash_one(COUNT.fetch_add(1, Ordering::Relaxed));
+    format!("{:010x}", random & 0xff_ffff_ffff)
+}
