@@ -41,13 +41,13 @@ pub fn ensure(state_directory: &Path) -> io::Result<()> {
     {
         return Ok(());
     }
-    let script = state_directory.join("keeper.sh");
-    fs::write(&script, SCRIPT)?;
     detached(Path::new("flock"), state_directory, marks::KEEPER)?
         .arg("--exclusive")
         .arg(users::lock_file(state_directory))
         .args(["env", &format!("--unset={}", marks::SERVER), "sh"])
-        .args([&script, state_directory])
+        // Not from a file in the state directory, which people may delete while the server runs.
+        .args(["-c", SCRIPT, "keeper.sh"])
+        .arg(state_directory)
         .spawn()?;
     Ok(())
 }
@@ -81,6 +81,12 @@ pub fn hold(state_directory: &Path) -> io::Result<()> {
 ///
 /// A directory that cannot be removed is left for the next time: it does no harm.
 pub fn sweep(run: &Path) {
+    // A server whose directory someone has deleted: nobody can use it any more.
+    for process in marks::all() {
+        if process.server.parent() == Some(run) && !process.server.exists() {
+            marks::stop_with_keeper(&process.server);
+        }
+    }
     let Ok(entries) = fs::read_dir(run) else {
         return;
     };

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Stops a server of the lab and removes its state directory.
 #
-#   flock --exclusive DIR/users.lock env --unset=WEIR_LAB sh keeper.sh DIR
+#   flock --exclusive DIR/users.lock env --unset=WEIR_LAB sh -c '…' keeper.sh DIR
 #
 # flock(1) waits until the last user has gone and keeps the lock while this runs, so a new user waits until
 # the old server is away. Processes are found by the mark in their environment, see marks.rs; this script
@@ -42,4 +42,4 @@ end TERM || end KILL
 
 # Renamed first: from then on a new user makes a directory of its own.
 gone="$directory.gone.$$"
-mv "$directory" "$gone" && rm -rf "$gone"
+if [ -d "$directory" ]; then mv "$directory" "$gone" && rm -rf "$gone"; fi

@@ -131,6 +131,15 @@ fn servers_without_user_and_keeper_are_swept_away() {
 }
 
 #[test]
+fn a_state_directory_deleted_under_a_running_server_leaves_no_process_behind() {
+    let (home, directory) = directory();
+    let user = Victim::start(&directory);
+    drop(home);
+    user.leave();
+    assert_all_gone(&directory);
+}
+
+#[test]
 fn a_server_held_by_hand_stays_until_it_is_released() {
     let (_home, directory) = directory();
     let user = Victim::start(&directory);
