@@ -1,6 +1,6 @@
 //! What can be typed after `cargo xtask`. Parsing does no work; the commands' modules do.
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 /// Everything a developer of Weir runs.
 #[derive(Parser)]
@@ -19,11 +19,48 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: LabCommand,
     },
+    /// Check everything that does not run the product: format, lints, licences, docs, structure
+    ///
+    /// All steps are run even when one fails.
+    Lint {
+        /// Run these steps alone
+        #[arg(value_enum)]
+        steps: Vec<LintStep>,
+    },
+    /// Run the tests, on a real Kubernetes API server where they need one
+    ///
+    /// Builds what the server needs (once), starts it, runs `cargo test` and ends with a summary.
+    Test {
+        /// A crate (`api`, `weir-api`, `crates/api`) or a part of tests' names; all tests if none is given
+        what: Vec<String>,
+        /// Arguments for the test programs, such as `-- --nocapture`
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
     /// The programs the lab runs, built from Go modules: which are there, and build the rest
     Tools {
         #[command(subcommand)]
         command: Option<ToolsCommand>,
     },
+}
+
+/// One thing that `lint` checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LintStep {
+    /// `cargo fmt --check`
+    Fmt,
+    /// clippy, with warnings as errors
+    Clippy,
+    /// Licences, sources, banned crates and, where the network allows, known vulnerabilities
+    Deny,
+    /// The documentation builds without warnings
+    Docs,
+    /// Which crate may depend on which: the table in CONTRIBUTING.md
+    Deps,
+    /// Every source file says at its top what it is for
+    Headers,
+    /// Shell scripts parse
+    Scripts,
 }
 
 #[derive(Subcommand)]
@@ -81,8 +118,24 @@ mod tests {
     }
 
     #[test]
+    fn what_follows_two_dashes_is_for_the_test_programs() {
+        let cli = Cli::try_parse_from(["xtask", "test", "api", "--", "--nocapture"]).unwrap();
+        let Command::Test { what, arguments } = cli.command else {
+            panic!("another command")
+        };
+        assert_eq!(
+            (what, arguments),
+            (vec!["api".to_owned()], vec!["--nocapture".to_owned()])
+        );
+    }
+
+    #[test]
     fn unknown_commands_and_parts_are_refused() {
-        for typed in [&["xtask", "tset"][..], &["xtask", "lab", "logs", "kubelet"]] {
+        for typed in [
+            &["xtask", "tset"][..],
+            &["xtask", "lab", "logs", "kubelet"],
+            &["xtask", "lint", "all"],
+        ] {
             assert!(Cli::try_parse_from(typed).is_err(), "{typed:?}");
         }
     }

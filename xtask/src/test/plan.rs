@@ -1,0 +1,164 @@
+//! Decides what `cargo test` is called with, from what was typed and from whether there is an API server.
+
+use anyhow::{Result, bail};
+
+/// The module that tests which need the real server live in: they are skipped by this name.
+pub(crate) const ON_API_SERVER: &str = "on_api_server";
+
+/// Which tests were asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Selection {
+    /// Crates; all if empty.
+    pub(crate) packages: Vec<String>,
+    /// Parts of tests' names; all if empty.
+    pub(crate) filters: Vec<String>,
+}
+
+impl Selection {
+    /// Each word is a crate if there is one of that directory or name, else a part of tests' names.
+    pub(crate) fn of(what: &[String], crates: &[(&str, &str)]) -> Result<Self> {
+        let mut selection = Self::default();
+        for word in what {
+            let word = word.trim_end_matches('/');
+            let directory = word.strip_prefix("crates/").unwrap_or(word);
+            let found = crates
+                .iter()
+                .find(|(dir, name)| *dir == directory || *name == word);
+            match found {
+                Some((_, name)) => selection.packages.push((*name).to_owned()),
+                None if word.contains('/') || word.starts_with("weir-") => {
+                    let known: Vec<&str> = crates.iter().map(|(directory, _)| *directory).collect();
+                    bail!("there is no crate {word}; there are {}", known.join(", "))
+                }
+                None => selection.filters.push(word.to_owned()),
+            }
+        }
+        Ok(selection)
+    }
+}
+
+/// One run of the tests.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) selection: Selection,
+    /// For the test programs.
+    pub(crate) arguments: Vec<String>,
+    pub(crate) with_server: bool,
+}
+
+impl Plan {
+    /// What cargo is to be called with to build the test programs and say which they are.
+    pub(crate) fn build(&self) -> Vec<String> {
+        let mut arguments = self.common();
+        arguments
+            .extend(["--no-run", "--message-format=json-render-diagnostics"].map(str::to_owned));
+        arguments
+    }
+
+    /// What cargo is to be called with to run them.
+    pub(crate) fn run(&self) -> Vec<String> {
+        let mut arguments = self.for_programs();
+        if !self.with_server {
+            arguments.extend(["--skip".to_owned(), ON_API_SERVER.to_owned()]);
+        }
+        arguments.extend(self.arguments.iter().cloned());
+        arguments
+    }
+
+    /// What cargo is to be called with to list what will be skipped, if anything will.
+    pub(crate) fn listing(&self) -> Option<Vec<String>> {
+        let mut arguments = self.for_programs();
+        arguments.push("--list".to_owned());
+        (!self.with_server).then_some(arguments)
+    }
+
+    fn for_programs(&self) -> Vec<String> {
+        let mut arguments = self.common();
+        // One failure must not hide the next.
+        arguments.extend(["--no-fail-fast".to_owned(), "--".to_owned()]);
+        arguments.extend(self.selection.filters.iter().cloned());
+        arguments
+    }
+
+    fn common(&self) -> Vec<String> {
+        let mut arguments = vec!["test".to_owned(), "--all-features".to_owned()];
+        if self.selection.packages.is_empty() {
+            arguments.push("--workspace".to_owned());
+        }
+        for package in &self.selection.packages {
+            arguments.extend(["--package".to_owned(), package.clone()]);
+        }
+        arguments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CRATES: &[(&str, &str)] = &[("api", "weir-api"), ("lab", "weir-lab"), ("xtask", "xtask")];
+
+    fn select(what: &[&str]) -> Result<Selection> {
+        let what: Vec<String> = what.iter().map(|word| (*word).to_owned()).collect();
+        Selection::of(&what, CRATES)
+    }
+
+    fn plan(what: &[&str], with_server: bool) -> Plan {
+        let arguments = vec!["--nocapture".to_owned()];
+        Plan {
+            selection: select(what).unwrap(),
+            arguments,
+            with_server,
+        }
+    }
+
+    #[test]
+    fn a_crate_can_be_called_by_its_directory_or_its_name() {
+        for word in ["api", "weir-api", "crates/api", "crates/api/"] {
+            assert_eq!(select(&[word]).unwrap().packages, ["weir-api"], "{word}");
+        }
+        assert_eq!(select(&["xtask"]).unwrap().packages, ["xtask"]);
+    }
+
+    #[test]
+    fn anything_else_is_a_part_of_tests_names() {
+        let selection = select(&["api", "plan::", "ports"]).unwrap();
+        assert_eq!(selection.packages, ["weir-api"]);
+        assert_eq!(selection.filters, ["plan::", "ports"]);
+    }
+
+    #[test]
+    fn what_can_only_be_a_crate_must_be_one() {
+        let error = select(&["crates/apo"]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "there is no crate crates/apo; there are api, lab, xtask"
+        );
+        assert!(select(&["weir-apo"]).is_err());
+    }
+
+    #[test]
+    fn without_a_server_its_tests_are_skipped_by_name_and_listed() {
+        let arguments = plan(&["lab", "ports"], false).run().join(" ");
+        assert_eq!(
+            arguments,
+            "test --all-features --package weir-lab --no-fail-fast -- ports \
+             --skip on_api_server --nocapture",
+        );
+        let listing = plan(&[], false).listing().unwrap().join(" ");
+        assert_eq!(
+            listing,
+            "test --all-features --workspace --no-fail-fast -- --list"
+        );
+    }
+
+    #[test]
+    fn with_a_server_nothing_is_skipped() {
+        let arguments = plan(&[], true).run().join(" ");
+        assert_eq!(
+            arguments,
+            "test --all-features --workspace --no-fail-fast -- --nocapture"
+        );
+        assert!(plan(&[], true).listing().is_none());
+    }
+}
