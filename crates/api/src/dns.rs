@@ -116,7 +116,8 @@ pub fn short_hash(text: &str) -> String {
     format!("{start:0HASH_DIGITS$x}")
 }
 
-/// The name `<prefix><core><suffix>` in at most `max` characters, different for different cores.
+/// The name `<prefix><core><suffix>` in at most `max` characters, different for different cores as
+/// far as 40 bits of hash tell them apart: who makes objects still checks that a name is its own.
 ///
 /// A name that is short enough stays as it is. Of a longer one the core is cut and gets a hash of
 /// the whole core at its end, so that the name is exactly `max` long; where the cut leaves hyphens
