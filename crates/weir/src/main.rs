@@ -1,3 +1,39 @@
-//! Skeleton.
+//! `weir`: one binary, many roles. Here is only the way from the command line to the role; what a
+//! role does is in its own crate.
 
-fn main() {}
+mod cli;
+mod completions;
+mod crds;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use weir_role::exit::Exit;
+
+fn main() -> ExitCode {
+    weir_role::tls::install_provider();
+    let Cli { log, command } = Cli::parse();
+    if let Err(error) = log.init() {
+        return fail(&error);
+    }
+    let outcome = match command {
+        Command::Crds(args) => crds::run(&args),
+        Command::Completions(args) => completions::run(&args),
+    };
+    match outcome {
+        Ok(()) => Exit::Success.into(),
+        Err(error) => fail(&error),
+    }
+}
+
+fn fail(error: &dyn std::error::Error) -> ExitCode {
+    eprintln!("weir: {error}");
+    let mut source = error.source();
+    while let Some(cause) = source {
+        eprintln!("  because: {cause}");
+        source = cause.source();
+    }
+    Exit::Failure.into()
+}

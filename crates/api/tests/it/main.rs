@@ -1,1 +1,8 @@
-//! Skeleton.
+//! Tests of the three resources as users meet them: through their schemas, and, under
+//! `on_api_server`, through a real API server.
+
+mod constraint;
+mod edit;
+mod on_api_server;
+mod schema;
+mod table;

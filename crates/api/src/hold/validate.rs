@@ -1,0 +1,248 @@
+//! What the schema of an `ElastiService` cannot see: regular expressions, thresholds, time zones,
+//! and what an older schema let in.
+
+use regex::Regex;
+
+use super::resource::{
+    ElastiService, PathMatchType, ProbeResponse, Trigger, TriggerMetadata, TriggerType,
+    ValueMatchType,
+};
+use crate::finding::{Finding, Findings};
+use crate::form::cron::Cron;
+use crate::form::go_duration::GoDuration;
+use crate::form::threshold::parse_threshold;
+
+impl ElastiService {
+    /// Everything that is wrong with it. Nothing found means that a controller may act upon it.
+    pub fn validate(&self) -> Vec<Finding> {
+        let mut findings = Findings::default();
+        for (index, trigger) in self.spec.triggers.iter().enumerate() {
+            validate_trigger(
+                trigger,
+                &format!("spec.triggers[{index}].metadata"),
+                &mut findings,
+            );
+        }
+        if let Some(period) = &self.spec.enabled_period {
+            validate_cron(
+                &period.schedule,
+                "spec.enabledPeriod.schedule",
+                &mut findings,
+            );
+            validate_duration(
+                &period.duration,
+                "spec.enabledPeriod.duration",
+                &mut findings,
+            );
+        }
+        for (index, rule) in self.spec.probe_response.iter().enumerate() {
+            validate_probe(rule, &format!("spec.probeResponse[{index}]"), &mut findings);
+        }
+        findings.into_vec()
+    }
+}
+
+fn validate_trigger(trigger: &Trigger, at: &str, findings: &mut Findings) {
+    let TriggerMetadata {
+        query,
+        server_address,
+        threshold,
+        uptime_filter,
+        headers,
+        schedule,
+        duration,
+        time_zone,
+        unknown,
+    } = &trigger.metadata;
+
+    match trigger.type_ {
+        TriggerType::Prometheus => {
+            if query.as_deref().unwrap_or_default().is_empty() {
+                findings.refuse(
+                    format!("{at}.query"),
+                    "MissingQuery",
+                    "a prometheus trigger needs a query",
+                );
+            }
+            match threshold {
+                None => findings.refuse(
+                    format!("{at}.threshold"),
+                    "MissingThreshold",
+                    "a prometheus trigger needs a threshold: the value below which the workload counts as idle",
+                ),
+                Some(value) => validate_threshold(value, at, findings),
+            }
+            for name in headers.keys().filter(|name| !is_header_name(name)) {
+                findings.refuse(
+                    format!("{at}.headers"),
+                    "InvalidHeader",
+                    format!("{name:?} is not the name of a header"),
+                );
+            }
+        }
+        TriggerType::Network => {
+            if let Some(value) = threshold {
+                validate_threshold(value, at, findings);
+            }
+        }
+        TriggerType::Schedule => validate_window(&trigger.metadata, at, findings),
+        TriggerType::Resolver => {}
+    }
+
+    let set = [
+        ("query", query.is_some()),
+        ("serverAddress", server_address.is_some()),
+        ("threshold", threshold.is_some()),
+        ("uptimeFilter", uptime_filter.is_some()),
+        ("headers", !headers.is_empty()),
+        ("schedule", schedule.is_some()),
+        ("duration", duration.is_some()),
+        ("timeZone", time_zone.is_some()),
+    ];
+    let used = used_keys(trigger.type_);
+    let idle = set.iter().filter(|(key, set)| *set && !used.contains(key));
+    for key in idle
+        .map(|(key, _)| *key)
+        .chain(unknown.keys().map(String::as_str))
+    {
+        findings.adjust(
+            format!("{at}.{key}"),
+            "UnusedTriggerKey",
+            format!(
+                "is not used by this type of trigger, which knows {}",
+                list(used)
+            ),
+        );
+    }
+}
+
+fn used_keys(type_: TriggerType) -> &'static [&'static str] {
+    match type_ {
+        TriggerType::Prometheus => &[
+            "query",
+            "serverAddress",
+            "threshold",
+            "uptimeFilter",
+            "headers",
+        ],
+        TriggerType::Network => &["threshold"],
+        TriggerType::Schedule => &["schedule", "duration", "timeZone"],
+        TriggerType::Resolver => &[],
+    }
+}
+
+fn list(keys: &[&str]) -> String {
+    if keys.is_empty() {
+        "no keys".to_owned()
+    } else {
+        keys.join(", ")
+    }
+}
+
+fn validate_threshold(value: &serde_json::Value, at: &str, findings: &mut Findings) {
+    if let Err(error) = parse_threshold(value) {
+        findings.refuse(
+            format!("{at}.threshold"),
+            "InvalidThreshold",
+            error.to_string(),
+        );
+    }
+}
+
+fn validate_window(metadata: &TriggerMetadata, at: &str, findings: &mut Findings) {
+    let TriggerMetadata {
+        schedule,
+        duration,
+        time_zone,
+        ..
+    } = metadata;
+    match schedule {
+        Some(schedule) => validate_cron(schedule, &format!("{at}.schedule"), findings),
+        None => findings.refuse(
+            format!("{at}.schedule"),
+            "InvalidSchedule",
+            "a schedule trigger needs five cron fields that say when each window begins",
+        ),
+    }
+    match duration {
+        Some(duration) => validate_duration(duration, &format!("{at}.duration"), findings),
+        None => findings.refuse(
+            format!("{at}.duration"),
+            "InvalidDuration",
+            "a schedule trigger needs the length of each window",
+        ),
+    }
+    if let Some(zone) = time_zone
+        && jiff::tz::TimeZone::get(zone).is_err()
+    {
+        findings.refuse(
+            format!("{at}.timeZone"),
+            "UnknownTimeZone",
+            format!("{zone:?} is not in the time zone database; use a name such as Europe/Berlin"),
+        );
+    }
+}
+
+fn validate_cron(text: &str, field: &str, findings: &mut Findings) {
+    if let Err(error) = Cron::parse(text) {
+        findings.refuse(field, "InvalidSchedule", error.to_string());
+    }
+}
+
+fn validate_duration(text: &str, field: &str, findings: &mut Findings) {
+    match GoDuration::parse(text) {
+        Err(error) => findings.refuse(field, "InvalidDuration", error.to_string()),
+        Ok(duration) if duration.as_nanos() <= 0 => {
+            findings.refuse(field, "InvalidDuration", "must be above zero");
+        }
+        Ok(_) => {}
+    }
+}
+
+fn validate_probe(rule: &ProbeResponse, at: &str, findings: &mut Findings) {
+    if let Some(path) = &rule.path
+        && path.type_ == PathMatchType::RegularExpression
+    {
+        validate_regex(&path.value, &format!("{at}.path.value"), findings);
+    }
+    for (index, header) in rule.headers.iter().enumerate() {
+        if header.type_ == ValueMatchType::RegularExpression {
+            validate_regex(
+                &header.value,
+                &format!("{at}.headers[{index}].value"),
+                findings,
+            );
+        }
+    }
+    for (index, parameter) in rule.query_params.iter().enumerate() {
+        if parameter.type_ == ValueMatchType::RegularExpression {
+            let field = format!("{at}.queryParams[{index}].value");
+            validate_regex(&parameter.value, &field, findings);
+        }
+    }
+}
+
+fn validate_regex(text: &str, field: &str, findings: &mut Findings) {
+    if let Err(error) = Regex::new(text) {
+        // The crate draws a picture of several lines; its last line says what is wrong.
+        let picture = error.to_string();
+        let what = picture
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .trim_start_matches("error: ");
+        findings.refuse(
+            field,
+            "InvalidRegularExpression",
+            format!("is not a regular expression in RE2's form: {what}"),
+        );
+    }
+}
+
+/// A token as RFC 9110 has it.
+fn is_header_name(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}

@@ -1,0 +1,157 @@
+//! The CEL rules that several fields share, each with the sentence a user reads when it fails.
+//!
+//! A schema `pattern` would answer with the regular expression; a rule answers with what would be
+//! right. Every rule first guards what it cannot evaluate: a CEL error is reported as such, without
+//! our sentence. What one field alone needs stands beside that field, in `resource.rs`.
+
+use kube::core::{Message, Rule};
+
+use crate::dns::{DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN};
+use crate::form::decimal::{LENIENT_DECIMAL_PATTERN, NOT_FINITE_PATTERN, POSITIVE_DECIMAL_PATTERN};
+
+/// A duration as CEL may evaluate it: Go's grammar without a sign, with digits bounded so that two
+/// components (all that fit into [`DURATION_MAX_LENGTH`]) stay below the 292 years of an int64 of
+/// nanoseconds.
+const DURATION: &str = "^(0|(([0-9]{1,6}([.][0-9]{0,9})?|[.][0-9]{1,9})(h|m)|([0-9]{1,9}([.][0-9]{0,9})?|[.][0-9]{1,9})(s|ms|us|µs|ns))+)$";
+
+/// Longest duration that is accepted, in characters: the `maxLength` beside every duration rule.
+pub(crate) const DURATION_MAX_LENGTH: u32 = 20;
+
+/// Longest decimal that is accepted, in characters: the `maxLength` beside every decimal rule.
+pub(crate) const DECIMAL_MAX_LENGTH: u32 = 32;
+
+/// Longest cron expression that is accepted, in characters.
+pub(crate) const CRON_MAX_LENGTH: u32 = 128;
+
+/// `self` matches a regular expression.
+pub(crate) fn matches(regex: &str, message: impl Into<String>) -> Rule {
+    Rule::new(format!("self.matches({})", quote(regex))).message(Message::Message(message.into()))
+}
+
+/// `self` is a name as Services have: one DNS label.
+pub(crate) fn service_name() -> Rule {
+    matches(
+        DNS_LABEL_PATTERN,
+        "must be the name of a Service: lower-case letters, digits and '-', beginning and ending with a letter or digit",
+    )
+}
+
+/// `self` is a name as most objects have: a DNS subdomain.
+pub(crate) fn object_name() -> Rule {
+    matches(
+        DNS_SUBDOMAIN_PATTERN,
+        "must be the name of an object: lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit",
+    )
+}
+
+/// `self` is written as a duration.
+pub(crate) fn duration() -> Rule {
+    matches(
+        DURATION,
+        "must be a duration such as 90s, 5m or 1h30m (units h, m, s, ms, us, ns)",
+    )
+}
+
+/// `self`, where it is written as a duration, lies between two others.
+pub(crate) fn duration_between(least: &str, most: &str) -> Rule {
+    Rule::new(format!(
+        "!self.matches({}) || (duration(self) >= duration('{least}') && duration(self) <= duration('{most}'))",
+        quote(DURATION)
+    ))
+    .message(Message::Message(format!("must be from {least} to {most}")))
+}
+
+/// Of two durations of one object, `shorter` is not longer than `longer`.
+pub(crate) fn duration_order(shorter: &str, longer: &str, message: &str) -> Rule {
+    let both_written = format!(
+        "self.{shorter}.matches({q}) && self.{longer}.matches({q})",
+        q = quote(DURATION)
+    );
+    Rule::new(format!(
+        "!has(self.{shorter}) || !has(self.{longer}) || !({both_written}) || duration(self.{shorter}) <= duration(self.{longer})"
+    ))
+    .message(message)
+}
+
+/// `self` is a plain decimal without a sign: ours, so strict.
+pub(crate) fn strict_decimal() -> Rule {
+    matches(
+        POSITIVE_DECIMAL_PATTERN,
+        "must be a decimal number such as \"60\", \"0.5\" or \"1.5e-03\"",
+    )
+}
+
+/// `self`, where it is written as a decimal, is above zero.
+pub(crate) fn positive_decimal() -> Rule {
+    // A plain decimal above zero has a digit above zero before its exponent; asking for that digit
+    // needs no conversion, so an exponent that overflows a double does no harm here.
+    Rule::new(format!(
+        "!self.matches({}) || self.matches('^[0.]*[1-9]')",
+        quote(POSITIVE_DECIMAL_PATTERN)
+    ))
+    .message("must be above 0")
+}
+
+/// `self` is not one of the spellings of "no number". What is no number at all is accepted: the
+/// original falls back to its default, and so do we, with a condition.
+pub(crate) fn finite() -> Rule {
+    Rule::new(format!("!self.matches({})", quote(NOT_FINITE_PATTERN)))
+        .message("must be a finite number")
+}
+
+/// Of two lenient decimals of one object, `least` is not above `most`.
+pub(crate) fn decimal_order(least: &str, most: &str) -> Rule {
+    // CEL has no double for an exponent of three digits; what is left out here, `validate()` sees.
+    let q = quote(&LENIENT_DECIMAL_PATTERN.replace("[0-9]+)?$", "[0-9]{1,2})?$"));
+    Rule::new(format!(
+        "!has(self.{least}) || !has(self.{most}) || !self.{least}.matches({q}) || !self.{most}.matches({q}) || double(self.{least}) <= double(self.{most})"
+    ))
+    .message(Message::Message(format!("{least} must not be above {most}")))
+    .field_path(format!(".{least}"))
+}
+
+/// `self` is an address that begins with `http://` or `https://`.
+pub(crate) fn http_url() -> Rule {
+    matches(
+        "^https?://[^/ ]+(/[^ ]*)?$",
+        "must be an address such as http://prometheus.monitoring:9090",
+    )
+}
+
+/// `self` is five cron fields, each number within its field's range, with an optional time zone.
+/// Reversed ranges and unknown zones are left to `validate()`.
+pub(crate) fn cron() -> Rule {
+    matches(
+        &cron_regex(),
+        "must be five cron fields (minute hour day month weekday) such as \"0 20 * * MON-FRI\", with an optional CRON_TZ=Zone before them; weekdays are 0 (Sunday) to 6, @daily and the like are not understood",
+    )
+}
+
+fn cron_regex() -> String {
+    const MINUTE: &str = "[0-5]?[0-9]";
+    const HOUR: &str = "([01]?[0-9]|2[0-3])";
+    const DAY: &str = "(0?[1-9]|[12][0-9]|3[01])";
+    const MONTH: &str = "(0?[1-9]|1[0-2]|(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))";
+    const WEEKDAY: &str = "(0?[0-6]|(?i:sun|mon|tue|wed|thu|fri|sat))";
+    let field = |value: &str| {
+        let item = format!("([*?]|{value}(-{value})?)(/0*[1-9][0-9]*)?");
+        format!("{item}(,{item})*")
+    };
+    format!(
+        "^((CRON_)?TZ=[A-Za-z0-9_+/-]+ +)?{} +{} +{} +{} +{}$",
+        field(MINUTE),
+        field(HOUR),
+        field(DAY),
+        field(MONTH),
+        field(WEEKDAY)
+    )
+}
+
+/// A CEL raw string. Our expressions hold no quote character.
+fn quote(regex: &str) -> String {
+    debug_assert!(
+        !regex.contains('\''),
+        "a raw string cannot hold its quote: {regex}"
+    );
+    format!("r'{regex}'")
+}

@@ -1,0 +1,8 @@
+//! The resources on a real API server. `cargo xtask test` skips this module, loudly, where there is
+//! none to be had.
+
+mod accepted;
+mod mutants;
+mod objects;
+mod refused;
+mod upgrade;

@@ -1,0 +1,43 @@
+//! What can be typed: the commands, their flags and their help. Parsing does no work; each command
+//! is carried out by the module of its name.
+
+use clap::{Parser, Subcommand};
+use weir_role::log::LogArgs;
+
+use crate::completions::CompletionsArgs;
+use crate::crds::CrdsArgs;
+
+/// Traffic on Kubernetes that costs nothing when idle, as little carbon as an error budget allows,
+/// and no saturated network card
+#[derive(Parser, Debug)]
+#[command(
+    name = "weir",
+    version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("WEIR_COMMIT"), ")"),
+    after_help = EXAMPLES,
+    arg_required_else_help = true,
+    propagate_version = true
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weir crds | kubectl apply -f -        install the three resources
+  weir crds --only hold --format json   one of them, as JSON
+  weir completions bash                 completions for a shell
+
+Exit codes: 0 success, 1 failure, 2 wrong usage.";
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Print the definitions of the three resources, to be applied to a cluster
+    Crds(CrdsArgs),
+
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+}

@@ -1,0 +1,80 @@
+//! `weir crds`: the three CustomResourceDefinitions on standard output, as `kubectl apply -f -`
+//! takes them.
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use weir_api::crd::Kind;
+
+use crate::output::{self, OutputError};
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  weir crds | kubectl apply -f -
+  weir crds | kubectl apply --server-side -f -
+  weir crds --only ElastiService --only TrafficWatch")]
+pub(crate) struct CrdsArgs {
+    /// How to write them
+    #[arg(long, value_name = "FORMAT", default_value = "yaml")]
+    format: Format,
+
+    /// Only this resource, by kind or by what it is for; may be given several times
+    #[arg(long, value_name = "RESOURCE", ignore_case = true)]
+    only: Vec<Resource>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Several documents
+    Yaml,
+    /// One List
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Resource {
+    #[value(name = "ElastiService", aliases = ["elastiservices", "hold"])]
+    ElastiService,
+    #[value(name = "TrafficSchedule", aliases = ["trafficschedules", "steer"])]
+    TrafficSchedule,
+    #[value(name = "TrafficWatch", aliases = ["trafficwatches", "place"])]
+    TrafficWatch,
+}
+
+pub(crate) fn run(args: &CrdsArgs) -> Result<(), OutputError> {
+    let CrdsArgs { format, only } = args;
+    let wanted = |kind: &Kind| only.is_empty() || only.iter().any(|one| one.kind() == *kind);
+    let crds: Vec<_> = Kind::ALL
+        .into_iter()
+        .filter(wanted)
+        .map(Kind::crd)
+        .collect();
+
+    let mut text = String::new();
+    match format {
+        Format::Yaml => {
+            for crd in &crds {
+                // By way of JSON values, which is what the API server will see.
+                let value = serde_json::to_value(crd)?;
+                text.push_str("---\n");
+                text.push_str(&serde_saphyr::to_string(&value)?);
+            }
+        }
+        Format::Json => {
+            let list = json!({ "apiVersion": "v1", "kind": "List", "items": crds });
+            text = serde_json::to_string_pretty(&list)?;
+            text.push('\n');
+        }
+    }
+    output::print(text.as_bytes())
+}
+
+impl Resource {
+    fn kind(self) -> Kind {
+        match self {
+            Self::ElastiService => Kind::ElastiService,
+            Self::TrafficSchedule => Kind::TrafficSchedule,
+            Self::TrafficWatch => Kind::TrafficWatch,
+        }
+    }
+}
