@@ -14,11 +14,15 @@ mod table;
 mod test;
 mod tools;
 
-use std::process::ExitCode;
+use std::{
+    panic,
+    process::{self, ExitCode},
+};
 
 use clap::Parser;
 
 fn main() -> ExitCode {
+    end_quietly_when_nobody_reads();
     let outcome = match cli::Cli::parse().command {
         cli::Command::Lab { command } => lab::run(command),
         cli::Command::Lint { steps } => Ok(lint::run(&steps)),
@@ -29,4 +33,16 @@ fn main() -> ExitCode {
         eprintln!("error: {error:#}");
         ExitCode::FAILURE
     })
+}
+
+/// `cargo xtask … | head` closes our output early: that is the reader's choice, not an error of ours.
+fn end_quietly_when_nobody_reads() {
+    let tell = panic::take_hook();
+    panic::set_hook(Box::new(move |information| {
+        let message = information.payload_as_str().unwrap_or_default();
+        if message.starts_with("failed printing to stdout: Broken pipe") {
+            process::exit(0);
+        }
+        tell(information);
+    }));
 }

@@ -7,6 +7,8 @@
 
 use std::{
     env,
+    error::Error,
+    iter,
     path::{Path, PathBuf},
     process::Command,
     sync::{Arc, OnceLock},
@@ -68,7 +70,7 @@ pub async fn fresh_api_server() -> ApiServer {
     let cache = cache();
     match beside(move || (Server::fresh(&cache).map(Arc::new), cache)).await {
         (Ok(server), cache) => connect(server.kubeconfig(), &cache, Some(server)).await,
-        (Err(error), _) => panic!("no API server: {error}"),
+        (Err(error), _) => panic!("no API server: {}", with_causes(&error)),
     }
 }
 
@@ -97,6 +99,11 @@ impl ApiServer {
     }
 }
 
+fn with_causes(error: &dyn Error) -> String {
+    let causes = iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
+}
+
 fn cache() -> Cache {
     Cache::of_environment().unwrap_or_else(|error| panic!("{error}"))
 }
@@ -113,8 +120,10 @@ async fn connect(kubeconfig: PathBuf, cache: &Cache, server: Option<Arc<Server>>
     let read = Kubeconfig::read_from(&kubeconfig)
         .unwrap_or_else(|error| panic!("cannot read {}: {error}", kubeconfig.display()));
     let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-    let config =
+    let mut config =
         config.unwrap_or_else(|error| panic!("cannot use {}: {error}", kubeconfig.display()));
+    // Taken from the environment, where it is meant for the way out of this machine.
+    config.proxy_url = None;
     let client = Client::try_from(config)
         .unwrap_or_else(|error| panic!("no client for {}: {error}", kubeconfig.display()));
     ApiServer {

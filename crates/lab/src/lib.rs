@@ -1,6 +1,6 @@
 //! Test support: a real Kubernetes API server on this machine, and what it is built from.
 //!
-//! Tests ask [`api_server`] for the shared server and take a [`Namespace`] of their own on it; a test
+//! Tests ask [`api_server()`] for the shared server and take a [`Namespace`] of their own on it; a test
 //! that changes cluster-wide things (CRDs, say) asks [`fresh_api_server`] for one to itself. Nobody
 //! stops a server by hand: it ends when its last user has gone, however that user ended.
 //!

@@ -48,7 +48,7 @@ pub enum StartError {
     #[error("`{0}` is not installed: it is part of util-linux, which every Linux distribution has")]
     NoUtilLinux(&'static str),
     /// The state directory cannot be used.
-    #[error("cannot use {path}: {source}; make it writable or set WEIR_CACHE to another directory")]
+    #[error("cannot use {path}; make it writable or set WEIR_CACHE to another directory")]
     StateDirectory {
         /// Which one.
         path: PathBuf,
@@ -62,7 +62,7 @@ pub enum StartError {
     #[error("no free port on 127.0.0.1")]
     Ports(#[from] io::Error),
     /// A program could not be run at all.
-    #[error("cannot run {program}: {source}")]
+    #[error("cannot run {program}")]
     Run {
         /// Which one.
         program: PathBuf,
@@ -159,10 +159,29 @@ impl Server {
         kubectl(&self.programs.kubectl, &self.kubeconfig())
     }
 
+    /// Does the server of this directory run, and answer?
+    ///
+    /// One that runs is given time to answer: on a busy machine it may be slow, and others may be using it.
     fn is_well(&self) -> bool {
-        State::read(&self.state_directory)
-            .is_some_and(|state| state.kubernetes == tools::KUBERNETES.version)
-            && control_plane::answers(self.kubectl(), "/readyz")
+        let version = State::read(&self.state_directory).map(|state| state.kubernetes);
+        if version.as_deref() != Some(tools::KUBERNETES.version) {
+            return false;
+        }
+        let deadline = Instant::now() + PATIENCE;
+        while self.all_parts_run() && Instant::now() < deadline {
+            if control_plane::answers(self.kubectl(), "/readyz") {
+                return true;
+            }
+            std::thread::sleep(GLANCE);
+        }
+        false
+    }
+
+    fn all_parts_run(&self) -> bool {
+        let processes = marks::of(&self.state_directory);
+        control_plane::PARTS
+            .iter()
+            .all(|part| processes.iter().any(|p| p.part == *part))
     }
 
     /// Clears away what is left of an older server and starts all parts.
@@ -219,13 +238,15 @@ impl Server {
     }
 
     fn wait_until_ready(&self, part: &Part, child: &mut Child) -> Result<(), StartError> {
-        let failed = |what: String| StartError::Part {
-            part: part.name,
-            what,
-            lines: last_lines(
-                &keeper::log_file(&self.state_directory, part.name),
-                LINES_OF_LOG,
-            ),
+        let failed = |what: String| {
+            let log = fs::read(keeper::log_file(&self.state_directory, part.name));
+            let log = log.unwrap_or_default();
+            let lines = last_lines(&String::from_utf8_lossy(&log), LINES_OF_LOG);
+            StartError::Part {
+                part: part.name,
+                what,
+                lines,
+            }
         };
         let deadline = Instant::now() + PATIENCE;
         while !part.ready.is_so(|| self.kubectl()) {

@@ -6,7 +6,7 @@
 
 use std::{
     fs::{self, File},
-    io,
+    io::{self, Write},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -48,7 +48,7 @@ pub enum BuildError {
     Go(#[from] go::GoError),
     /// The cache cannot be written to.
     #[error(
-        "cannot write to the cache at {path}: {source}; make it writable or set WEIR_CACHE to another directory"
+        "cannot write to the cache at {path}; make it writable or set WEIR_CACHE to another directory"
     )]
     Cache {
         /// Where.
@@ -57,7 +57,7 @@ pub enum BuildError {
         source: io::Error,
     },
     /// `go` could not be started at all.
-    #[error("cannot run `{command}`: {source}")]
+    #[error("cannot run `{command}`")]
     Run {
         /// What was to be run.
         command: String,
@@ -87,7 +87,7 @@ pub enum BuildError {
         lines: String,
     },
     /// `go` printed something that we do not understand.
-    #[error("`{command}` printed something unexpected: {source}")]
+    #[error("`{command}` printed something unexpected")]
     Output {
         /// What was run.
         command: String,
@@ -218,22 +218,20 @@ impl<'a> Build<'a> {
         let ldflags = format!("-ldflags=-s -w {}", self.tool.ldflags);
         let import_path = package.import_path(self.tool.module);
         let out = unfinished.to_string_lossy();
-        self.go(&["build", "-trimpath", &ldflags, "-o", &out, &import_path])?;
+        let built = self.go(&["build", "-trimpath", &ldflags, "-o", &out, &import_path]);
+        built.inspect_err(|_| {
+            // Half a program is of use to nobody, least of all on a full disk.
+            let _ = fs::remove_file(&unfinished);
+        })?;
         fs::rename(&unfinished, &program).map_err(|e| self.cannot_write(&program, e))?;
         fs::metadata(&program)
             .map(|m| m.len())
             .map_err(|e| self.cannot_write(&program, e))
     }
 
-    /// Runs `go` in the wrapper; what it says on stderr goes to the log, stdout is returned.
+    /// Runs `go` in the wrapper and returns what it prints; what it says on stderr goes to the log.
     fn go(&self, args: &[&str]) -> Result<String, BuildError> {
-        let command = || format!("go {}", args.join(" "));
-        let mut log = File::options().create(true).append(true).open(&self.log);
-        if let Ok(log) = &mut log {
-            // The log is for people; that a line of it is missing must not stop a build.
-            let _ = io::Write::write_all(log, format!("\n$ {}\n", command()).as_bytes());
-        }
-        let log = log.map_err(|e| self.cannot_write(&self.log, e))?;
+        let command = format!("go {}", args.join(" "));
         let output = Command::new("go")
             .args(args)
             .current_dir(&self.wrapper)
@@ -241,27 +239,34 @@ impl<'a> Build<'a> {
             .env("GOFLAGS", "-buildvcs=false")
             .env("GOWORK", "off")
             .stdin(Stdio::null())
-            .stderr(log)
             .output()
             .map_err(|source| BuildError::Run {
-                command: command(),
+                command: command.clone(),
                 source,
             })?;
+        let told = String::from_utf8_lossy(&output.stderr);
+        self.note(&format!("$ {command}\n{told}\n"));
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let lines = last_lines(&self.log, LINES_OF_LOG);
-        if lines.contains("no space left on device") {
-            return Err(BuildError::DiskFull {
-                tool: self.tool.name,
-            });
+        let tool = self.tool.name;
+        if told.contains("no space left on device") {
+            return Err(BuildError::DiskFull { tool });
         }
+        let lines = last_lines(&told, LINES_OF_LOG);
         Err(BuildError::Failed {
-            tool: self.tool.name,
-            command: command(),
+            tool,
+            command,
             log: self.log.clone(),
             lines,
         })
+    }
+
+    /// The log is for people; that a line of it is missing, on a full disk say, must not hide what went wrong.
+    fn note(&self, text: &str) {
+        if let Ok(mut log) = File::options().create(true).append(true).open(&self.log) {
+            let _ = log.write_all(text.as_bytes());
+        }
     }
 
     fn cannot_write(&self, path: &Path, source: io::Error) -> BuildError {
@@ -291,10 +296,8 @@ fn parse<T: for<'de> Deserialize<'de>>(command: &str, output: &str) -> Result<T,
     })
 }
 
-/// The end of a log, for an error message; empty if it cannot be read.
-pub(crate) fn last_lines(log: &Path, count: usize) -> String {
-    let text = fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let text = text.unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
+/// The end of a text, for an error message.
+pub(crate) fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
     lines[lines.len().saturating_sub(count)..].join("\n")
 }
