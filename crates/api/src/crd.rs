@@ -3,7 +3,8 @@
 //! What `kube` derives from the types in `*/resource.rs` is nearly right. Three things are not, and
 //! are put right here, on the finished schema:
 //!
-//! - An `Option` becomes `nullable`. A `null` would then be stored and would have to be told apart
+//! - An `Option` becomes `nullable`, and that of an enumeration has `null` among its values, which
+//!   kubectl refuses. A `null` would then be stored and would have to be told apart
 //!   from "absent" in every rule; without it the API server drops it where there is a default and
 //!   refuses it elsewhere, as with the older systems' schemas.
 //! - A `TrafficSchedule` needs no spec at all.
@@ -71,6 +72,9 @@ impl Kind {
 fn finish(kind: Kind, root: &mut JSONSchemaProps) {
     each(root, &mut |schema| {
         schema.nullable = None;
+        if let Some(values) = schema.enum_.as_mut() {
+            values.retain(|value| !value.0.is_null());
+        }
         keep_first_paragraph(schema);
     });
     let spec = root.properties.as_mut().and_then(|all| all.get_mut("spec"));

@@ -121,13 +121,13 @@ pub struct ElastiServiceSpec {
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new("self.apiVersion == 'apps/v1' ? self.kind in ['Deployment', 'StatefulSet', 'ReplicaSet', 'deployments'] : self.kind != 'deployments'")
+    validation = Rule::new("!has(self.apiVersion) || !has(self.kind) || (self.apiVersion == 'apps/v1' ? self.kind in ['Deployment', 'StatefulSet', 'ReplicaSet', 'deployments'] : self.kind != 'deployments')")
         .message("apps/v1 has Deployment, StatefulSet and ReplicaSet to scale ('deployments' is an old spelling of the first)")
         .field_path(".kind"),
-    validation = Rule::new("self.apiVersion == 'argoproj.io/v1alpha1' ? self.kind in ['Rollout', 'rollouts'] : self.kind != 'rollouts'")
+    validation = Rule::new("!has(self.apiVersion) || !has(self.kind) || (self.apiVersion == 'argoproj.io/v1alpha1' ? self.kind in ['Rollout', 'rollouts'] : self.kind != 'rollouts')")
         .message("argoproj.io/v1alpha1 has Rollout to scale ('rollouts' is an old spelling of it)")
         .field_path(".kind"),
-    validation = Rule::new("self.apiVersion != 'batch/v1' && (self.apiVersion != 'v1' || self.kind == 'ReplicationController')")
+    validation = Rule::new("!has(self.apiVersion) || !has(self.kind) || (self.apiVersion != 'batch/v1' && (self.apiVersion != 'v1' || self.kind == 'ReplicationController'))")
         .message("this kind cannot be scaled: use a Deployment, StatefulSet, Rollout or another kind that has a scale")
         .field_path(".kind")
 )]
@@ -167,10 +167,10 @@ impl ScaleTargetRef {
 #[derive(KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new("self.type != 'prometheus' || (has(self.metadata) && has(self.metadata.query) && size(self.metadata.query) > 0)")
+    validation = Rule::new("!has(self.type) || self.type != 'prometheus' || (has(self.metadata) && has(self.metadata.query) && size(self.metadata.query) > 0)")
         .message("a prometheus trigger needs metadata.query, the expression whose value is compared with metadata.threshold")
         .field_path(".metadata"),
-    validation = Rule::new("self.type != 'schedule' || (has(self.metadata) && has(self.metadata.schedule) && has(self.metadata.duration))")
+    validation = Rule::new("!has(self.type) || self.type != 'schedule' || (has(self.metadata) && has(self.metadata.schedule) && has(self.metadata.duration))")
         .message("a schedule trigger needs metadata.schedule and metadata.duration, the windows in which the workload counts as idle")
         .field_path(".metadata")
 )]

@@ -276,7 +276,10 @@ impl Table {
 
     /// A decimal in our strict form.
     fn strict_decimal(&mut self, at: &str, also: &[(&str, Value)]) {
-        self.max_length(at, "1", 32, also);
+        let pointer = pointer_of(at);
+        let mut edits = also.to_vec();
+        edits.push((&pointer, format!("0.{}", "1".repeat(31)).into()));
+        self.keyword(at, "maxLength", &edits, "may not be more than 32 ");
         self.texts(
             at,
             &[
