@@ -4,6 +4,10 @@
 //! a manifest. What the schema cannot say is in `validate`.
 
 #![allow(
+    clippy::duplicated_attributes,
+    reason = "columns share attributes such as their type"
+)]
+#![allow(
     unreachable_pub,
     reason = "KubeSchema repeats each struct inside a function"
 )]

@@ -5,6 +5,10 @@
 //! API server itself, in a dry run.
 
 #![allow(
+    clippy::duplicated_attributes,
+    reason = "columns share attributes such as their type"
+)]
+#![allow(
     unreachable_pub,
     reason = "KubeSchema repeats each struct inside a function"
 )]

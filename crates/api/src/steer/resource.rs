@@ -5,6 +5,10 @@
 //! what becomes of it.
 
 #![allow(
+    clippy::duplicated_attributes,
+    reason = "columns share attributes such as their type"
+)]
+#![allow(
     unreachable_pub,
     reason = "KubeSchema repeats each struct inside a function"
 )]

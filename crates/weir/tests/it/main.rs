@@ -1,5 +1,7 @@
 //! Tests of the `weir` command as a user meets it.
 
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
 mod command_line;
 mod crds;
 mod on_api_server;

@@ -4,5 +4,6 @@
 mod accepted;
 mod mutants;
 mod objects;
+mod older;
 mod refused;
 mod upgrade;

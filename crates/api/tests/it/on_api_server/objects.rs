@@ -31,7 +31,7 @@ pub(crate) async fn install(client: &Client, crd: &Value) {
     // Established is written before the API server serves a version, and a changed schema may take
     // a moment to be in force: the object that is asked for here is the proof of the first, the
     // generation that the acceptance was observed at of the second.
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+    let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
     loop {
         let now = crds.get(name).await.expect("the definition");
         let established = now

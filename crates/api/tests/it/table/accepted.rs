@@ -1,6 +1,8 @@
 //! Objects that must be accepted: every form that the field tables allow, and what users of the
 //! three older systems have, each with what `validate()` says of it.
 
+#![allow(clippy::too_many_lines, reason = "a table is as long as it is")]
+
 use serde_json::{Value, json};
 use weir_api::crd::Kind;
 
