@@ -201,13 +201,13 @@ impl<'a> Build<'a> {
         ]
         .concat())?;
 
-        for package in *packages {
-            self.go(&[
-                "get",
-                "-tool",
-                &format!("{}@{version}", package.import_path(module)),
-            ])?;
-        }
+        let wanted = |package: &Package| format!("{}@{version}", package.import_path(module));
+        let wanted: Vec<String> = packages.iter().map(wanted).collect();
+        self.go(&[
+            vec!["get", "-tool"],
+            wanted.iter().map(String::as_str).collect(),
+        ]
+        .concat())?;
         Ok(())
     }
 
