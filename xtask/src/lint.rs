@@ -24,6 +24,9 @@ use crate::{
     table::{self, Align},
 };
 
+/// Links to private items are fine: our documentation is for those who work on the code and has them.
+const RUSTDOCFLAGS: &str = "-D warnings -A rustdoc::private-intra-doc-links";
+
 /// How a step went.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
@@ -73,17 +76,13 @@ fn check(step: LintStep) -> Result<Outcome> {
             "warnings",
         ])),
         LintStep::Deny => deny::check(),
-        LintStep::Docs => judge(
-            repository::cargo()
-                .env("RUSTDOCFLAGS", "-D warnings")
-                .args([
-                    "doc",
-                    "--workspace",
-                    "--all-features",
-                    "--no-deps",
-                    "--document-private-items",
-                ]),
-        ),
+        LintStep::Docs => judge(repository::cargo().env("RUSTDOCFLAGS", RUSTDOCFLAGS).args([
+            "doc",
+            "--workspace",
+            "--all-features",
+            "--no-deps",
+            "--document-private-items",
+        ])),
         LintStep::Deps => dependencies::check(),
         LintStep::Headers => headers::check(),
         LintStep::Scripts => scripts::check(),
