@@ -75,7 +75,7 @@ fn finish(kind: Kind, root: &mut JSONSchemaProps) {
         if let Some(values) = schema.enum_.as_mut() {
             values.retain(|value| !value.0.is_null());
         }
-        keep_first_paragraph(schema);
+        shorten_description(schema);
     });
     let spec = root.properties.as_mut().and_then(|all| all.get_mut("spec"));
     if let (Kind::TrafficSchedule, Some(spec)) = (kind, spec) {
@@ -84,11 +84,11 @@ fn finish(kind: Kind, root: &mut JSONSchemaProps) {
     }
 }
 
-fn keep_first_paragraph(schema: &mut JSONSchemaProps) {
-    if let Some(description) = schema.description.as_mut()
-        && let Some(end) = description.find("\n\n")
-    {
-        description.truncate(end);
+/// The first paragraph, on one line: kubectl breaks lines itself.
+fn shorten_description(schema: &mut JSONSchemaProps) {
+    if let Some(description) = schema.description.as_mut() {
+        let first = description.split("\n\n").next().unwrap_or_default();
+        *description = first.replace('\n', " ");
     }
 }
 
