@@ -24,6 +24,8 @@ pub mod state;
 pub mod tools;
 pub mod users;
 
+mod random;
+
 #[cfg(feature = "client")]
 mod api_server;
 #[cfg(feature = "client")]

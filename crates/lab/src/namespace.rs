@@ -12,7 +12,7 @@ use k8s_openapi::{
 };
 use kube::{Api, Client, Resource, api::PostParams};
 
-use crate::server::unique;
+use crate::random::random_suffix;
 
 /// How long the controller manager may take to make a service account; usual is 0.1 s.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ pub struct Namespace {
 
 impl Namespace {
     pub(crate) async fn create(client: Client, prefix: &str) -> Self {
-        let name = format!("{prefix}-{}", unique());
+        let name = format!("{prefix}-{}", random_suffix());
         let mut object = Object::default();
         object.metadata.name = Some(name.clone());
         let created = Api::all(client.clone())

@@ -16,6 +16,7 @@ use crate::{
     control_plane::{self, Part},
     keeper, marks, pki,
     ports::{self, Ports},
+    random::random_suffix,
     state::State,
     tools::{self, Programs, build::last_lines},
     users,
@@ -98,7 +99,7 @@ impl Server {
 
     /// A server that nobody else uses; it ends soon after this value is dropped.
     pub fn fresh(cache: &Cache) -> Result<Self, StartError> {
-        Self::in_cache(cache, &format!("fresh-{}", unique()))
+        Self::in_cache(cache, &format!("fresh-{}", random_suffix()))
     }
 
     /// The server of this name in the cache's run directory.
@@ -278,15 +279,4 @@ pub fn kubectl(program: &Path, kubeconfig: &Path) -> Command {
 fn is_in_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
-}
-
-/// A suffix that no other process and no earlier call has used: time, process and a count.
-pub(crate) fn unique() -> String {
-    use std::{
-        hash::{BuildHasher, RandomState},
-        sync::atomic::{AtomicU32, Ordering},
-    };
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let random = RandomState::new().hash_one(COUNT.fetch_add(1, Ordering::Relaxed));
-    format!("{:010x}", random & 0xff_ffff_ffff)
 }

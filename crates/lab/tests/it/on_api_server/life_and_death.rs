@@ -24,15 +24,6 @@ fn kill(pid: i32) {
 }
 
 #[test]
-fn a_user_that_leaves_takes_the_server_with_it() {
-    let (_home, directory) = directory();
-    let user = Victim::start(&directory);
-    assert!(user.serves());
-    user.leave();
-    assert_all_gone(&directory);
-}
-
-#[test]
 fn ctrl_c_leaves_nothing_behind_and_the_next_start_works() {
     let (_home, directory) = directory();
     Victim::start(&directory).signal_group(Signal::INT);
