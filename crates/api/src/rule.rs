@@ -138,7 +138,7 @@ fn cron_regex() -> String {
         format!("{item}(,{item})*")
     };
     format!(
-        "^((CRON_)?TZ=[A-Za-z0-9_+/-]+ +)?{} +{} +{} +{} +{}$",
+        r"^\s*((CRON_)?TZ=[A-Za-z0-9_+/-]+\s+)?{}\s+{}\s+{}\s+{}\s+{}\s*$",
         field(MINUTE),
         field(HOUR),
         field(DAY),

@@ -1,6 +1,7 @@
 //! What the schema of an `ElastiService` cannot see: regular expressions, thresholds, time zones,
 //! and what an older schema let in.
 
+use jiff::tz::TimeZoneDatabase;
 use regex::Regex;
 
 use super::resource::{
@@ -173,7 +174,7 @@ fn validate_window(metadata: &TriggerMetadata, at: &str, findings: &mut Findings
         ),
     }
     if let Some(zone) = time_zone
-        && jiff::tz::TimeZone::get(zone).is_err()
+        && TimeZoneDatabase::bundled().get(zone).is_err()
     {
         findings.refuse(
             format!("{at}.timeZone"),

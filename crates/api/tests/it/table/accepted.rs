@@ -120,6 +120,7 @@ fn elasti_services() -> Vec<Accepted> {
         period("period", json!({"schedule": "0 9 * * 1-5", "duration": "8h"})),
         period("period-of-names", json!({"schedule": "*/15 0-23/2 1,15 jan-MAR,12 sun,MON-wed", "duration": "1h30m"})),
         period("period-of-question-marks", json!({"schedule": "5/10 ? ? * ?", "duration": ".5h"})),
+        period("period-with-odd-spaces", json!({"schedule": "  0   9 * *\t1-5 ", "duration": "8h"})),
         period("period-in-a-zone", json!({"schedule": "CRON_TZ=America/New_York 0 22 * * *", "duration": "28800s"})),
         period("period-in-no-zone", json!({"schedule": "CRON_TZ=Mars/Olympus 0 22 * * *", "duration": "8h"}))
             .found(&[("spec.enabledPeriod.schedule", "InvalidSchedule")]),
