@@ -27,8 +27,6 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const GLANCE: Duration = Duration::from_millis(50);
 /// How many lines of a part's log an error carries.
 const LINES_OF_LOG: usize = 20;
-/// The state directory of the shared server.
-const SHARED: &str = "shared";
 
 /// A running API server, and our right to use it: it ends when the last such value has gone.
 #[derive(Debug)]
@@ -94,7 +92,7 @@ impl StartError {
 impl Server {
     /// The server that everyone on this machine shares.
     pub fn shared(cache: &Cache) -> Result<Self, StartError> {
-        Self::in_cache(cache, SHARED)
+        Self::in_cache(cache, &shared())
     }
 
     /// A server that nobody else uses; it ends soon after this value is dropped.
@@ -113,7 +111,7 @@ impl Server {
 
     /// Where the shared server has its state, whether it runs or not.
     pub fn shared_directory(cache: &Cache) -> PathBuf {
-        cache.run().join(SHARED)
+        cache.run().join(shared())
     }
 
     /// Takes the server of this state directory, and starts it if it does not run or is not well.
@@ -274,6 +272,11 @@ pub fn kubectl(program: &Path, kubeconfig: &Path) -> Command {
         command.env("KUBECACHEDIR", directory.join("kubectl-cache"));
     }
     command
+}
+
+/// The state directory of the shared server, by version: two checkouts must not fight over it.
+fn shared() -> String {
+    format!("shared-{}", tools::KUBERNETES.version)
 }
 
 fn is_in_path(program: &str) -> bool {
