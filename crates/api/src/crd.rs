@@ -5,8 +5,7 @@
 //!
 //! - An `Option` becomes `nullable`, and that of an enumeration has `null` among its values, which
 //!   kubectl refuses. A `null` would then be stored and would have to be told apart
-//!   from "absent" in every rule; without it the API server drops it where there is a default and
-//!   refuses it elsewhere, as with the older systems' schemas.
+//!   from "absent" in every rule; without it the API server drops it, or refuses it.
 //! - A `TrafficSchedule` needs no spec at all.
 //! - Comments of embedded Kubernetes types speak of things that are not ours and make up a third of
 //!   the size: long ones end after their first paragraph.

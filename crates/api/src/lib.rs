@@ -21,6 +21,7 @@ pub mod dns;
 pub mod finding;
 pub mod form;
 pub mod hold;
+mod lenient;
 pub mod place;
 mod rule;
 pub mod steer;

@@ -3,29 +3,44 @@
 //! A schema `pattern` would answer with the regular expression; a rule answers with what would be
 //! right. Every rule first guards what it cannot evaluate: a CEL error is reported as such, without
 //! our sentence. What one field alone needs stands beside that field, in `resource.rs`.
+//!
+//! The API server estimates what a rule may cost from the length of what it reads, so every text with
+//! a rule in a list has a `maxLength`, chosen far above what anybody writes.
 
 use kube::core::{Message, Rule};
 
 use crate::dns::{DNS_LABEL_PATTERN, DNS_SUBDOMAIN_PATTERN};
 use crate::form::decimal::{LENIENT_DECIMAL_PATTERN, NOT_FINITE_PATTERN, POSITIVE_DECIMAL_PATTERN};
+use crate::form::header::HEADER_NAME_PATTERN;
 
-/// A duration as CEL may evaluate it: Go's grammar without a sign, with digits bounded so that two
-/// components (all that fit into [`DURATION_MAX_LENGTH`]) stay below the 292 years of an int64 of
-/// nanoseconds.
-const DURATION: &str = "^(0|(([0-9]{1,6}([.][0-9]{0,9})?|[.][0-9]{1,9})(h|m)|([0-9]{1,9}([.][0-9]{0,9})?|[.][0-9]{1,9})(s|ms|us|µs|ns))+)$";
+/// A duration as CEL may evaluate it: Go's grammar without a minus, with digits bounded so that
+/// whatever fits into [`DURATION_MAX_LENGTH`] stays below the 292 years of an int64 of nanoseconds.
+/// The longest is `999999h999999h99999h`, 239 years.
+const DURATION: &str = "^[+]?(0|(([0-9]{1,6}([.][0-9]{0,9})?|[.][0-9]{1,9})(h|m)|([0-9]{1,9}([.][0-9]{0,9})?|[.][0-9]{1,9})(s|ms|us|µs|μs|ns))+)$";
 
 /// Longest duration that is accepted, in characters: the `maxLength` beside every duration rule.
 pub(crate) const DURATION_MAX_LENGTH: u32 = 20;
 
-/// Longest decimal that is accepted, in characters: the `maxLength` beside every decimal rule.
-pub(crate) const DECIMAL_MAX_LENGTH: u32 = 32;
+/// Longest decimal of a `TrafficSchedule` that is accepted, in characters: room for every digit of a
+/// number that somebody printed exactly.
+pub(crate) const LENIENT_DECIMAL_MAX_LENGTH: u32 = 128;
 
 /// Longest cron expression that is accepted, in characters.
-pub(crate) const CRON_MAX_LENGTH: u32 = 128;
+pub(crate) const CRON_MAX_LENGTH: u32 = 512;
+
+/// Longest address that is accepted, in characters.
+pub(crate) const URL_MAX_LENGTH: u32 = 2048;
+
+/// Longest time that is accepted, in characters.
+pub(crate) const TIME_MAX_LENGTH: u32 = 64;
+
+const HTTP_URL: &str =
+    r"^(?i:https?)://([^/?#\s@]+@)?(\[[0-9A-Fa-f:.]+\]|[^/?#\s@:\[\]]+)(:[0-9]{1,5})?(/[^?#\s]*)?$";
+const HTTP_URL_MESSAGE: &str = "must be an address such as http://prometheus.monitoring:9090";
 
 /// `self` matches a regular expression.
-pub(crate) fn matches(regex: &str, message: impl Into<String>) -> Rule {
-    Rule::new(format!("self.matches({})", quote(regex))).message(Message::Message(message.into()))
+pub(crate) fn matches(regex: &str, message: &str) -> Rule {
+    Rule::new(format!("self.matches({})", quote(regex))).message(message)
 }
 
 /// `self` is a name as Services have: one DNS label.
@@ -48,7 +63,7 @@ pub(crate) fn object_name() -> Rule {
 pub(crate) fn duration() -> Rule {
     matches(
         DURATION,
-        "must be a duration such as 90s, 5m or 1h30m (units h, m, s, ms, us, ns)",
+        "must be a duration such as 90s, 5m or 1h30m (units h, m, s, ms, us, ns; a day is 24h)",
     )
 }
 
@@ -63,14 +78,12 @@ pub(crate) fn duration_between(least: &str, most: &str) -> Rule {
 
 /// Of two durations of one object, `shorter` is not longer than `longer`.
 pub(crate) fn duration_order(shorter: &str, longer: &str, message: &str) -> Rule {
-    let both_written = format!(
-        "self.{shorter}.matches({q}) && self.{longer}.matches({q})",
-        q = quote(DURATION)
-    );
+    let q = quote(DURATION);
     Rule::new(format!(
-        "!has(self.{shorter}) || !has(self.{longer}) || !({both_written}) || duration(self.{shorter}) <= duration(self.{longer})"
+        "!has(self.{shorter}) || !has(self.{longer}) || !self.{shorter}.matches({q}) || !self.{longer}.matches({q}) || duration(self.{shorter}) <= duration(self.{longer})"
     ))
     .message(message)
+    .field_path(format!(".{longer}"))
 }
 
 /// `self` is a plain decimal without a sign: ours, so strict.
@@ -96,25 +109,44 @@ pub(crate) fn positive_decimal() -> Rule {
 /// original falls back to its default, and so do we, with a condition.
 pub(crate) fn finite() -> Rule {
     Rule::new(format!("!self.matches({})", quote(NOT_FINITE_PATTERN)))
-        .message("must be a finite number")
+        .message("must be a finite number such as \"0.15\"")
 }
 
 /// Of two lenient decimals of one object, `least` is not above `most`.
 pub(crate) fn decimal_order(least: &str, most: &str) -> Rule {
     // CEL has no double for an exponent of three digits; what is left out here, `validate()` sees.
-    let q = quote(&LENIENT_DECIMAL_PATTERN.replace("[0-9]+)?$", "[0-9]{1,2})?$"));
+    let comparable = LENIENT_DECIMAL_PATTERN.replace(r"[0-9]+)?\s*$", r"[0-9]{1,2})?\s*$");
+    let q = quote(&comparable);
     Rule::new(format!(
-        "!has(self.{least}) || !has(self.{most}) || !self.{least}.matches({q}) || !self.{most}.matches({q}) || double(self.{least}) <= double(self.{most})"
+        "!has(self.{least}) || !has(self.{most}) || !self.{least}.matches({q}) || !self.{most}.matches({q}) || double(self.{least}.trim()) <= double(self.{most}.trim())"
     ))
     .message(Message::Message(format!("{least} must not be above {most}")))
     .field_path(format!(".{least}"))
 }
 
-/// `self` is an address that begins with `http://` or `https://`.
+/// `self` is an address that begins with `http://` or `https://` and to which a path can be added.
 pub(crate) fn http_url() -> Rule {
+    matches(HTTP_URL, HTTP_URL_MESSAGE)
+}
+
+/// The same, or nothing: to the older operator an empty address is none.
+pub(crate) fn http_url_or_nothing() -> Rule {
+    Rule::new(format!("self == '' || self.matches({})", quote(HTTP_URL))).message(HTTP_URL_MESSAGE)
+}
+
+/// `self` is the name of an HTTP header.
+pub(crate) fn header_name() -> Rule {
     matches(
-        "^https?://[^/ ]+(/[^ ]*)?$",
-        "must be an address such as http://prometheus.monitoring:9090",
+        HEADER_NAME_PATTERN,
+        "must be the name of a header such as User-Agent: letters, digits and !#$%&'*+-.^_`|~",
+    )
+}
+
+/// `self` is written as a time. Whether there is such a day is for `validate()` to say.
+pub(crate) fn time() -> Rule {
+    matches(
+        "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$",
+        "must be a time such as 2026-01-31T12:30:00Z",
     )
 }
 
@@ -135,7 +167,8 @@ fn cron_regex() -> String {
     const WEEKDAY: &str = "(0?[0-6]|(?i:sun|mon|tue|wed|thu|fri|sat))";
     let field = |value: &str| {
         let item = format!("([*?]|{value}(-{value})?)(/0*[1-9][0-9]*)?");
-        format!("{item}(,{item})*")
+        // As in the peers' parser, an item of a list may be empty.
+        format!("{item}(,({item})?)*")
     };
     format!(
         r"^\s*((CRON_)?TZ=[A-Za-z0-9_+/-]+\s+)?{}\s+{}\s+{}\s+{}\s+{}\s*$",
@@ -147,11 +180,11 @@ fn cron_regex() -> String {
     )
 }
 
-/// A CEL raw string. Our expressions hold no quote character.
-fn quote(regex: &str) -> String {
+/// A CEL raw string. Our expressions hold no double quote.
+pub(crate) fn quote(regex: &str) -> String {
     debug_assert!(
-        !regex.contains('\''),
+        !regex.contains('"'),
         "a raw string cannot hold its quote: {regex}"
     );
-    format!("r'{regex}'")
+    format!("r\"{regex}\"")
 }

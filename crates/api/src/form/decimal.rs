@@ -14,10 +14,12 @@ pub const POSITIVE_DECIMAL_PATTERN: &str = r"^[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1
 pub const POSITIVE_DECIMAL_MAX_LENGTH: usize = 32;
 
 /// What a decimal of a `TrafficSchedule` looks like; anything else falls to the field's default.
-pub const LENIENT_DECIMAL_PATTERN: &str = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$";
+pub const LENIENT_DECIMAL_PATTERN: &str =
+    r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$";
 
 /// How Go and Python spell a number that is not finite; a `TrafficSchedule` with one is refused.
-pub const NOT_FINITE_PATTERN: &str = r"^[+-]?([nN][aA][nN]|[iI][nN][fF]([iI][nN][iI][tT][yY])?)$";
+pub const NOT_FINITE_PATTERN: &str =
+    r"^\s*[+-]?([nN][aA][nN]|[iI][nN][fF]([iI][nN][iI][tT][yY])?)\s*$";
 
 /// A finite number above zero, as `maxBandwidthPercent` and `clearPercent` hold it.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -87,11 +89,13 @@ impl PositiveDecimal {
     }
 }
 
-/// Parses a decimal of a `TrafficSchedule`: [`LENIENT_DECIMAL_PATTERN`], and finite.
+/// Parses a decimal of a `TrafficSchedule`: [`LENIENT_DECIMAL_PATTERN`], and finite. Spaces around it
+/// do not matter, as they did not to the original.
 ///
 /// A number too large for 64 bits is [`LenientDecimalError::NotFinite`], as it is infinite to
 /// whoever computes with it.
 pub fn lenient_decimal(text: &str) -> Result<f64, LenientDecimalError> {
+    let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
     if names_a_number_that_is_not_finite(text) {
         return Err(LenientDecimalError::NotFinite(text.to_owned()));
     }
@@ -235,11 +239,13 @@ mod tests {
             ("5.", 5.0),
             ("1e2", 100.0),
             ("5.e-1", 0.5),
+            (" 1", 1.0),
+            ("1\t ", 1.0),
         ] {
             assert_eq!(lenient_decimal(text), Ok(value), "{text}");
         }
         for text in [
-            "", ".", "+", "e5", "1e", "1_000", "0x10", "1,5", " 1", "1 ", "infinit", "१",
+            "", ".", "+", "e5", "1e", "1_000", "0x10", "1,5", "1 2", "infinit", "१",
         ] {
             let error = LenientDecimalError::NotADecimal(text.to_owned());
             assert_eq!(lenient_decimal(text), Err(error), "{text}");

@@ -7,10 +7,13 @@
 //! parser and pattern together.
 
 pub mod bandwidth;
+pub mod carbon_target;
 pub mod cron;
 pub mod decimal;
 pub mod glob;
 pub mod go_duration;
+pub mod header;
 pub mod precision;
+pub mod quantity;
 pub mod threshold;
 pub mod workload_kind;

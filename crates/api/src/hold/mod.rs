@@ -2,7 +2,11 @@
 
 pub mod defaults;
 pub mod names;
+mod probe;
 mod resource;
+mod trigger;
 mod validate;
 
+pub use probe::*;
 pub use resource::*;
+pub use trigger::*;

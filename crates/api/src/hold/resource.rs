@@ -12,17 +12,16 @@
     reason = "KubeSchema repeats each struct inside a function"
 )]
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::defaults;
+use super::probe::ProbeResponse;
+use super::trigger::Trigger;
 use crate::form::workload_kind;
-use crate::rule;
+use crate::{lenient, rule};
 
 /// What may sleep, when it may, and what wakes it.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -90,7 +89,7 @@ pub struct ElastiServiceSpec {
     /// Seconds after the last wake, and after creation, in which the workload is not put to sleep.
     /// 0 means the default.
     #[serde(default = "cooldown_period")]
-    #[schemars(range(min = 0, max = 604_800))]
+    #[schemars(range(min = 0, max = defaults::COOLDOWN_MAX_SECONDS))]
     pub cooldown_period: i32,
 
     /// When the workload counts as idle: all triggers must say so. Without any it is never put to
@@ -112,7 +111,7 @@ pub struct ElastiServiceSpec {
     /// Answers given while no pod is ready, without waking the workload: for health checks of load
     /// balancers and the like. The first rule that matches answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 32))]
+    #[schemars(length(max = defaults::PROBE_RESPONSE_MAX_RULES))]
     pub probe_response: Vec<ProbeResponse>,
 
     /// Whether the resolver asks a starting pod itself, by the pod's own readiness probes, instead
@@ -125,13 +124,13 @@ pub struct ElastiServiceSpec {
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new("!has(self.apiVersion) || !has(self.kind) || (self.apiVersion == 'apps/v1' ? self.kind in ['Deployment', 'StatefulSet', 'ReplicaSet', 'deployments'] : self.kind != 'deployments')")
+    validation = Rule::new("!has(self.apiVersion) || !has(self.kind) || (self.apiVersion.startsWith('apps/') ? self.apiVersion == 'apps/v1' && self.kind in ['Deployment', 'StatefulSet', 'ReplicaSet', 'deployments'] : self.kind != 'deployments')")
         .message("apps/v1 has Deployment, StatefulSet and ReplicaSet to scale ('deployments' is an old spelling of the first)")
         .field_path(".kind"),
     validation = Rule::new("!has(self.apiVersion) || !has(self.kind) || (self.apiVersion == 'argoproj.io/v1alpha1' ? self.kind in ['Rollout', 'rollouts'] : self.kind != 'rollouts')")
         .message("argoproj.io/v1alpha1 has Rollout to scale ('rollouts' is an old spelling of it)")
         .field_path(".kind"),
-    validation = Rule::new("!has(self.apiVersion) || !has(self.kind) || (self.apiVersion != 'batch/v1' && (self.apiVersion != 'v1' || self.kind == 'ReplicationController'))")
+    validation = Rule::new("!has(self.apiVersion) || !has(self.kind) || (!self.apiVersion.startsWith('batch/') && !self.apiVersion.startsWith('extensions/') && (self.apiVersion != 'v1' || self.kind == 'ReplicationController'))")
         .message("this kind cannot be scaled: use a Deployment, StatefulSet, Rollout or another kind that has a scale")
         .field_path(".kind")
 )]
@@ -140,7 +139,7 @@ pub struct ScaleTargetRef {
     /// a scale, for which the operator needs an extra Role.
     #[schemars(length(max = 317))]
     #[x_kube(validation = rule::matches(
-        "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[0-9]+((alpha|beta)[0-9]+)?$",
+        r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?v[0-9]+((alpha|beta)[0-9]+)?$",
         "must be an API version such as apps/v1",
     ))]
     pub api_version: String,
@@ -164,104 +163,6 @@ impl ScaleTargetRef {
     /// API version and kind as Kubernetes spells them, old spellings resolved.
     pub fn canonical(&self) -> (&str, &str) {
         workload_kind::canonical(&self.api_version, &self.kind)
-    }
-}
-
-/// One reason to believe that the workload is idle.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(
-    validation = Rule::new("!has(self.type) || self.type != 'prometheus' || (has(self.metadata) && has(self.metadata.query) && size(self.metadata.query) > 0)")
-        .message("a prometheus trigger needs metadata.query, the expression whose value is compared with metadata.threshold")
-        .field_path(".metadata"),
-    validation = Rule::new("!has(self.type) || self.type != 'schedule' || (has(self.metadata) && has(self.metadata.schedule) && has(self.metadata.duration))")
-        .message("a schedule trigger needs metadata.schedule and metadata.duration, the windows in which the workload counts as idle")
-        .field_path(".metadata")
-)]
-pub struct Trigger {
-    /// What is asked. `prometheus`: a query's value; `network`: the pods' traffic, from the kubelet;
-    /// `schedule`: cron windows; `resolver`: the requests that the resolver saw.
-    #[serde(rename = "type")]
-    pub type_: TriggerType,
-
-    /// What the type needs to know.
-    #[serde(default, skip_serializing_if = "TriggerMetadata::is_empty")]
-    pub metadata: TriggerMetadata,
-}
-
-/// What a trigger asks.
-#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the variants are explained where the field is")]
-pub enum TriggerType {
-    Prometheus,
-    Network,
-    Schedule,
-    Resolver,
-}
-
-/// The settings of a trigger. Which of them matter depends on its type; keys that are unknown here
-/// are kept, as the older operator keeps them.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TriggerMetadata {
-    /// prometheus: the query. Its value below `threshold` means idle.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub query: Option<String>,
-
-    /// prometheus: address of the server. Absent: the operator's PROMETHEUS_TRIGGER_SERVER_ADDRESS.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048))]
-    #[x_kube(validation = Rule::new("self == '' || self.matches(r'^https?://[^/ ]+(/[^ ]*)?$')")
-        .message("must be an address such as http://prometheus.monitoring:9090"))]
-    pub server_address: Option<String>,
-
-    /// The value below which the workload counts as idle, as a number or a string. prometheus: of
-    /// the query; network: bytes per second, in both directions together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "anything")]
-    pub threshold: Option<Value>,
-
-    /// prometheus: label matchers of the `up` series that shows how long Prometheus itself has been
-    /// running; an answer is believed only if it ran for the whole cooldown.
-    /// Absent: `container="prometheus"`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uptime_filter: Option<String>,
-
-    /// prometheus: headers to send with each query.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub headers: BTreeMap<String, String>,
-
-    /// schedule: when the idle windows begin, as five cron fields, in UTC or in `timeZone`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = rule::CRON_MAX_LENGTH))]
-    #[x_kube(validation = rule::cron())]
-    pub schedule: Option<String>,
-
-    /// schedule: how long each window lasts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = rule::DURATION_MAX_LENGTH))]
-    #[x_kube(validation = rule::duration())]
-    pub duration: Option<String>,
-
-    /// schedule: the time zone of `schedule`, such as Europe/Berlin. Absent: UTC.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
-    #[x_kube(validation = rule::matches(
-        "^[A-Za-z][A-Za-z0-9_+/-]*$",
-        "must be the name of a time zone such as Europe/Berlin",
-    ))]
-    pub time_zone: Option<String>,
-
-    /// Keys that no type of trigger knows.
-    #[serde(flatten)]
-    pub unknown: BTreeMap<String, Value>,
-}
-
-impl TriggerMetadata {
-    /// Whether nothing at all was set.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
     }
 }
 
@@ -306,164 +207,65 @@ pub struct EnabledPeriod {
     pub duration: String,
 }
 
-/// An answer for requests that must not wake the workload. Everything that is given must match.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ProbeResponse {
-    /// What the path must be. Absent: every path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<PathMatch>,
-
-    /// What the headers must be.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
-    pub headers: Vec<HeaderMatch>,
-
-    /// What the query's parameters must be.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
-    pub query_params: Vec<QueryParamMatch>,
-
-    /// What the method must be. Absent: any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub method: Option<Method>,
-
-    /// The answer.
-    pub response: FixedResponse,
-}
-
-/// A condition on a request's path.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("self.type == 'RegularExpression' || self.value.startsWith('/')")
-    .message("a path begins with '/'")
-    .field_path(".value"))]
-pub struct PathMatch {
-    /// How to compare. `PathPrefix` compares whole segments; `RegularExpression` is RE2 and may
-    /// match anywhere in the path.
-    #[serde(rename = "type", default = "path_prefix")]
-    pub type_: PathMatchType,
-
-    /// What to compare with.
-    #[serde(default = "root_path")]
-    #[schemars(length(max = 1024))]
-    pub value: String,
-}
-
-/// How a path is compared.
-#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
-#[allow(missing_docs, reason = "the variants are explained where the field is")]
-pub enum PathMatchType {
-    Exact,
-    PathPrefix,
-    RegularExpression,
-}
-
-/// How a header or a parameter is compared.
-#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
-#[allow(missing_docs, reason = "the variants are explained where the field is")]
-pub enum ValueMatchType {
-    Exact,
-    RegularExpression,
-}
-
-/// A condition on one of a request's headers.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct HeaderMatch {
-    /// Name of the header, in any case.
-    #[schemars(length(max = 256))]
-    #[x_kube(validation = rule::matches(
-        "^[A-Za-z0-9!#$%&*+.^_|~-]+$",
-        "must be the name of a header",
-    ))]
-    pub name: String,
-
-    /// How to compare. `RegularExpression` is RE2 and may match anywhere in the value.
-    #[serde(rename = "type", default = "exact")]
-    pub type_: ValueMatchType,
-
-    /// What to compare with. If the header occurs several times, one match is enough.
-    #[schemars(length(max = 4096))]
-    pub value: String,
-}
-
-/// A condition on one parameter of a request's query.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct QueryParamMatch {
-    /// Name of the parameter.
-    #[schemars(length(min = 1, max = 256))]
-    pub name: String,
-
-    /// How to compare. `RegularExpression` is RE2 and may match anywhere in the value.
-    #[serde(rename = "type", default = "exact")]
-    pub type_: ValueMatchType,
-
-    /// What to compare with. If the parameter occurs several times, one match is enough.
-    #[schemars(length(max = 1024))]
-    pub value: String,
-}
-
-/// A request's method.
-#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
-#[serde(rename_all = "UPPERCASE")]
-#[allow(missing_docs, reason = "the names are HTTP's own")]
-pub enum Method {
-    Get,
-    Head,
-    Post,
-    Put,
-    Delete,
-    Connect,
-    Options,
-    Trace,
-    Patch,
-}
-
-/// An answer that is always the same.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FixedResponse {
-    /// Status code.
-    #[schemars(schema_with = "probe_status")]
-    pub status: u16,
-
-    /// Body. Not sent with HEAD, nor with status 204.
-    pub body: String,
-}
-
 /// What Weir does with the Service at the moment.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ElastiServiceStatus {
     /// `proxy` while requests go to the resolver, `serve` while they go to the pods.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::option"
+    )]
     pub mode: Option<Mode>,
 
     /// Where the Service is between awake and asleep.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::option"
+    )]
     pub phase: Option<Phase>,
 
     /// When the present phase began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::option"
+    )]
     pub phase_start_time: Option<Time>,
 
     /// When this status last changed in another field.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::option"
+    )]
     pub last_reconciled_time: Option<Time>,
 
     /// When the workload was last woken, or last seen busy. Not updated with every request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::option"
+    )]
     pub last_scaled_up_time: Option<Time>,
 
     /// The resolver's port for each port of the Service.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "lenient::list"
+    )]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub ports: Vec<PortAllotment>,
 
     /// What is right and what is not, with the reason.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "lenient::list"
+    )]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 
@@ -522,27 +324,6 @@ fn enabled_schedule() -> String {
 
 fn enabled_duration() -> String {
     defaults::ENABLED_PERIOD_DURATION.to_owned()
-}
-
-fn path_prefix() -> PathMatchType {
-    PathMatchType::PathPrefix
-}
-
-fn exact() -> ValueMatchType {
-    ValueMatchType::Exact
-}
-
-fn root_path() -> String {
-    "/".to_owned()
-}
-
-/// A value of any type, which the API server stores as it is.
-fn anything(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "x-kubernetes-preserve-unknown-fields": true })
-}
-
-fn probe_status(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "integer", "format": "int32", "enum": defaults::PROBE_RESPONSE_STATUSES })
 }
 
 fn port(_: &mut SchemaGenerator) -> Schema {

@@ -4,13 +4,13 @@
 use jiff::tz::TimeZoneDatabase;
 use regex::Regex;
 
-use super::resource::{
-    ElastiService, PathMatchType, ProbeResponse, Trigger, TriggerMetadata, TriggerType,
-    ValueMatchType,
-};
+use super::probe::{PathMatchType, ProbeResponse, ValueMatchType};
+use super::resource::ElastiService;
+use super::trigger::{Trigger, TriggerMetadata, TriggerType};
 use crate::finding::{Finding, Findings};
 use crate::form::cron::Cron;
 use crate::form::go_duration::GoDuration;
+use crate::form::header::is_header_name;
 use crate::form::threshold::parse_threshold;
 
 impl ElastiService {
@@ -101,19 +101,25 @@ fn validate_trigger(trigger: &Trigger, at: &str, findings: &mut Findings) {
         ("timeZone", time_zone.is_some()),
     ];
     let used = used_keys(trigger.type_);
-    let idle = set.iter().filter(|(key, set)| *set && !used.contains(key));
-    for key in idle
-        .map(|(key, _)| *key)
-        .chain(unknown.keys().map(String::as_str))
-    {
-        findings.adjust(
-            format!("{at}.{key}"),
-            "UnusedTriggerKey",
-            format!(
+    let idle = set
+        .iter()
+        .filter(|(key, set)| *set && !used.contains(key))
+        .map(|(key, _)| *key);
+    for key in idle.chain(unknown.keys().map(String::as_str)) {
+        let field = format!("{at}.{key}");
+        if used.contains(&key) {
+            findings.refuse(
+                field,
+                "WrongType",
+                "holds something of another type than it should",
+            );
+        } else {
+            let message = format!(
                 "is not used by this type of trigger, which knows {}",
                 list(used)
-            ),
-        );
+            );
+            findings.adjust(field, "UnusedTriggerKey", message);
+        }
     }
 }
 
@@ -173,6 +179,14 @@ fn validate_window(metadata: &TriggerMetadata, at: &str, findings: &mut Findings
             "a schedule trigger needs the length of each window",
         ),
     }
+    let has_zone = schedule.as_deref().is_some_and(|text| text.contains("TZ="));
+    if time_zone.is_some() && has_zone {
+        findings.refuse(
+            format!("{at}.timeZone"),
+            "TwoTimeZones",
+            "give the time zone here or before the cron fields, not in both places",
+        );
+    }
     if let Some(zone) = time_zone
         && TimeZoneDatabase::bundled().get(zone).is_err()
     {
@@ -185,8 +199,13 @@ fn validate_window(metadata: &TriggerMetadata, at: &str, findings: &mut Findings
 }
 
 fn validate_cron(text: &str, field: &str, findings: &mut Findings) {
-    if let Err(error) = Cron::parse(text) {
-        findings.refuse(field, "InvalidSchedule", error.to_string());
+    match Cron::parse(text) {
+        Err(error) => findings.refuse(field, "InvalidSchedule", error.to_string()),
+        // Any moment will do: a day that does not come within twelve years of it never comes.
+        Ok(cron) if cron.next_after(jiff::Timestamp::UNIX_EPOCH).is_none() => {
+            findings.refuse(field, "InvalidSchedule", "names a day that never comes");
+        }
+        Ok(_) => {}
     }
 }
 
@@ -235,15 +254,7 @@ fn validate_regex(text: &str, field: &str, findings: &mut Findings) {
         findings.refuse(
             field,
             "InvalidRegularExpression",
-            format!("is not a regular expression in RE2's form: {what}"),
+            format!("cannot be used as a regular expression in RE2's form: {what}"),
         );
     }
-}
-
-/// A token as RFC 9110 has it.
-fn is_header_name(name: &str) -> bool {
-    !name.is_empty()
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }

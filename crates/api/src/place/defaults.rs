@@ -21,6 +21,8 @@ pub const MIN_DWELL: &str = "0s";
 pub const MIN_FIT_NODES: i32 = 1;
 /// `maxSampleAge`: older data is no data.
 pub const MAX_SAMPLE_AGE: &str = "180s";
+/// Where the interval is long, a measurement counts for so many of it if that is longer.
+pub const MAX_SAMPLE_AGE_INTERVALS: u32 = 2;
 /// `rebalance.after`.
 pub const REBALANCE_AFTER: &str = "5m";
 /// `rebalance.maxPerNode`.

@@ -23,11 +23,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::defaults;
+use super::{defaults, names};
 use crate::dns::DNS_SUBDOMAIN_PATTERN;
-use crate::form::decimal::POSITIVE_DECIMAL_PATTERN;
-use crate::form::glob::GLOB_PATTERN;
-use crate::rule;
+use crate::form::decimal::{POSITIVE_DECIMAL_MAX_LENGTH, POSITIVE_DECIMAL_PATTERN};
+use crate::form::glob::{GLOB_MAX_LENGTH, GLOB_PATTERN};
+use crate::{lenient, rule};
 
 /// What to run, and how much traffic a node may carry to be given more of it.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -49,7 +49,7 @@ use crate::rule;
     printcolumn(name = "Unknown", type_ = "integer", json_path = ".status.summary.unknown"),
     printcolumn(name = "Worst", type_ = "string", json_path = ".status.summary.worst", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    validation = Rule::new("!has(self.spec) || has(self.spec.label) || size(self.metadata.name) <= 233")
+    validation = Rule::new("!has(self.spec) || (has(self.spec.label) && self.spec.label != '') || size(self.metadata.name) <= 233")
         .message("a name of more than 233 characters leaves no room for the node label: give spec.label")
         .field_path(".spec.label")
 )]
@@ -58,22 +58,21 @@ use crate::rule;
     validation = Rule::new(clear_below_max())
         .message("clearPercent must not be above maxBandwidthPercent")
         .field_path(".clearPercent"),
-    validation = rule::duration_order("interval", "window", "window must not be shorter than interval").field_path(".window"),
-    validation = rule::duration_order("interval", "maxSampleAge", "maxSampleAge must not be shorter than interval").field_path(".maxSampleAge")
+    validation = rule::duration_order("interval", "window", "window must not be shorter than interval"),
+    validation = rule::duration_order("interval", "maxSampleAge", "maxSampleAge must not be shorter than interval")
 )]
 pub struct TrafficWatchSpec {
     /// Use of its capacity, in percent, above which a node's interface makes the node unfit: a
     /// decimal such as "60" or "1.5e-03".
-    #[schemars(length(max = rule::DECIMAL_MAX_LENGTH))]
+    #[schemars(length(max = POSITIVE_DECIMAL_MAX_LENGTH))]
     #[x_kube(validation = rule::strict_decimal(), validation = rule::positive_decimal())]
     pub max_bandwidth_percent: String,
 
     /// Prefix of the node label `<label>.traffic.example.com/unfit`. Absent: the name of this
     /// object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 233))]
-    #[x_kube(validation = rule::matches(
-        DNS_SUBDOMAIN_PATTERN,
+    #[schemars(length(max = names::LABEL_MAX_LENGTH))]
+    #[x_kube(validation = Rule::new(label_or_nothing()).message(
         "must be usable in a label: lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit",
     ))]
     pub label: Option<String>,
@@ -104,7 +103,7 @@ pub struct TrafficWatchSpec {
 
     /// Use in percent below which an unfit node becomes fit again. Absent: `maxBandwidthPercent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = rule::DECIMAL_MAX_LENGTH))]
+    #[schemars(length(max = POSITIVE_DECIMAL_MAX_LENGTH))]
     #[x_kube(validation = rule::strict_decimal(), validation = rule::positive_decimal())]
     pub clear_percent: Option<String>,
 
@@ -127,11 +126,12 @@ pub struct TrafficWatchSpec {
     #[serde(default = "on_unknown")]
     pub on_unknown: OnUnknown,
 
-    /// Age at which a measurement counts as none.
-    #[serde(default = "max_sample_age")]
+    /// Age at which a measurement counts as none. Absent: 180s, or twice the interval where that is
+    /// longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = rule::DURATION_MAX_LENGTH))]
     #[x_kube(validation = rule::duration())]
-    pub max_sample_age: String,
+    pub max_sample_age: Option<String>,
 
     /// Capacities of interfaces whose own report is missing or wrong. The first that matches counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -156,10 +156,9 @@ pub struct TrafficWatchSpec {
 impl TrafficWatch {
     /// The prefix of this watch's node label.
     pub fn label_prefix(&self) -> &str {
-        match &self.spec.label {
-            Some(label) => label,
-            None => self.metadata.name.as_deref().unwrap_or_default(),
-        }
+        let name = self.metadata.name.as_deref().unwrap_or_default();
+        let label = self.spec.label.as_deref();
+        label.filter(|label| !label.is_empty()).unwrap_or(name)
     }
 }
 
@@ -192,13 +191,13 @@ pub enum Direction {
 pub struct Interfaces {
     /// Names that count, as globs (`*`, `?`). Absent: all that are not excluded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64), inner(length(max = 64)))]
+    #[schemars(length(max = 64), inner(length(max = GLOB_MAX_LENGTH)))]
     #[x_kube(validation = globs())]
     pub include: Option<Vec<String>>,
 
     /// Names that do not count, as globs. Absent: loopback, tunnels, bridges and the pods' own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64), inner(length(max = 64)))]
+    #[schemars(length(max = 64), inner(length(max = GLOB_MAX_LENGTH)))]
     #[x_kube(validation = globs())]
     pub exclude: Option<Vec<String>>,
 }
@@ -245,7 +244,7 @@ pub struct Capacity {
 
     /// The interfaces, as a glob. Absent: all that count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = GLOB_MAX_LENGTH))]
     #[x_kube(validation = rule::matches(GLOB_PATTERN, GLOB_MESSAGE))]
     pub interface: Option<String>,
 
@@ -328,11 +327,19 @@ pub struct TrafficWatchStatus {
     pub nodes: BTreeMap<String, NodeStatus>,
 
     /// How many nodes are in which state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::option"
+    )]
     pub summary: Option<Summary>,
 
     /// What is right and what is not, with the reason.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "lenient::list"
+    )]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 
@@ -363,13 +370,13 @@ pub struct NodeStatus {
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     /// Nodes that take pods.
-    pub fit: i32,
+    pub fit: i64,
 
     /// Nodes that pods are kept off.
-    pub unfit: i32,
+    pub unfit: i64,
 
     /// Nodes that could not be measured.
-    pub unknown: i32,
+    pub unknown: i64,
 
     /// The most loaded node and its figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -381,14 +388,26 @@ const EACH_GLOB_MESSAGE: &str = "each must be a pattern for interface names such
 const GLOB_MESSAGE: &str = "must be a pattern for interface names such as eth0 or ens*: letters, digits, _ . : @ -, with * and ? as wildcards";
 
 fn globs() -> Rule {
-    Rule::new(format!("self.all(glob, glob.matches(r'{GLOB_PATTERN}'))")).message(EACH_GLOB_MESSAGE)
+    Rule::new(format!(
+        "self.all(glob, glob.matches({}))",
+        rule::quote(GLOB_PATTERN)
+    ))
+    .message(EACH_GLOB_MESSAGE)
+}
+
+/// An empty label means the same as none.
+fn label_or_nothing() -> String {
+    format!(
+        "self == '' || self.matches({})",
+        rule::quote(DNS_SUBDOMAIN_PATTERN)
+    )
 }
 
 fn clear_below_max() -> String {
     // Doubles are compared only where both are written as decimals that a double can hold.
-    let comparable = POSITIVE_DECIMAL_PATTERN.replace("{1,3}", "{1,2}");
+    let comparable = rule::quote(&POSITIVE_DECIMAL_PATTERN.replace("{1,3}", "{1,2}"));
     format!(
-        "!has(self.clearPercent) || !self.clearPercent.matches(r'{comparable}') || !self.maxBandwidthPercent.matches(r'{comparable}') || double(self.clearPercent) <= double(self.maxBandwidthPercent)"
+        "!has(self.clearPercent) || !self.clearPercent.matches({comparable}) || !self.maxBandwidthPercent.matches({comparable}) || double(self.clearPercent) <= double(self.maxBandwidthPercent)"
     )
 }
 
@@ -440,10 +459,6 @@ fn min_fit_nodes() -> i32 {
 
 fn on_unknown() -> OnUnknown {
     OnUnknown::Keep
-}
-
-fn max_sample_age() -> String {
-    defaults::MAX_SAMPLE_AGE.to_owned()
 }
 
 fn action() -> Action {

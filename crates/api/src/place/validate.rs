@@ -70,7 +70,7 @@ fn validate_times(watch: &TrafficWatch, findings: &mut Findings) {
         ("interval", Some(&spec.interval)),
         ("window", spec.window.as_ref()),
         ("minDwell", Some(&spec.min_dwell)),
-        ("maxSampleAge", Some(&spec.max_sample_age)),
+        ("maxSampleAge", spec.max_sample_age.as_ref()),
         ("rebalance.after", Some(&spec.rebalance.after)),
         ("rebalance.cooldown", Some(&spec.rebalance.cooldown)),
     ] {

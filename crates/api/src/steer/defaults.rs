@@ -69,6 +69,8 @@ pub const PENDING_RETRY: Duration = Duration::from_secs(5);
 pub const RESYNC_AFTER: Duration = Duration::from_mins(1);
 /// `pollingInterval` of the ScaledObjects, in seconds.
 pub const KEDA_POLLING_INTERVAL_SECONDS: i32 = 5;
+/// What the rabbitmq triggers measure.
+pub const KEDA_QUEUE_MODE: &str = "QueueLength";
 /// Messages per replica in the rabbitmq triggers.
 pub const KEDA_QUEUE_LENGTH: i32 = 300;
 /// Threshold of the consumer's Prometheus trigger on waiting messages.

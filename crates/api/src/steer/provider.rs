@@ -6,10 +6,11 @@
     reason = "KubeSchema repeats each struct inside a function"
 )]
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::form::carbon_target::CARBON_TARGET_PATTERN;
+use crate::form::decimal::POSITIVE_DECIMAL_MAX_LENGTH;
 use crate::rule;
 
 /// Where the forecast comes from: exactly one of these.
@@ -50,14 +51,14 @@ pub struct Provider {
 pub struct UkCarbonIntensity {
     /// Base address. Absent: the engine's CARBON_API_URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048))]
+    #[schemars(length(max = rule::URL_MAX_LENGTH))]
     #[x_kube(validation = rule::http_url())]
     pub url: Option<String>,
 
     /// `national`, `region:<id>` or `postcode:<outward code>`. Absent: `scheduler.carbonTarget`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = rule::matches(
-        "^(national|region:([1-9]|1[0-8])|postcode:[A-Za-z]{1,2}[0-9][A-Za-z0-9]?)$",
+        CARBON_TARGET_PATTERN,
         "must be national, region:<1 to 18> or postcode:<outward code, such as RG10>",
     ))]
     pub target: Option<String>,
@@ -69,7 +70,7 @@ pub struct UkCarbonIntensity {
 pub struct ElectricityMaps {
     /// Base address. Absent: the public one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 2048))]
+    #[schemars(length(max = rule::URL_MAX_LENGTH))]
     #[x_kube(validation = rule::http_url())]
     pub url: Option<String>,
 
@@ -87,7 +88,7 @@ pub struct ElectricityMaps {
 #[serde(rename_all = "camelCase")]
 pub struct CarbonAwareSdk {
     /// Base address.
-    #[schemars(length(max = 2048))]
+    #[schemars(length(max = rule::URL_MAX_LENGTH))]
     #[x_kube(validation = rule::http_url())]
     pub url: String,
 
@@ -101,7 +102,7 @@ pub struct CarbonAwareSdk {
 #[serde(rename_all = "camelCase")]
 pub struct ForecastUrl {
     /// Base address; `/forecast` is added.
-    #[schemars(length(max = 2048))]
+    #[schemars(length(max = rule::URL_MAX_LENGTH))]
     #[x_kube(validation = rule::http_url())]
     pub url: String,
 }
@@ -131,14 +132,18 @@ pub struct Trace {
 #[derive(KubeSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TraceSlot {
-    /// When it begins.
-    pub from: Time,
+    /// When it begins, such as 2026-01-31T12:30:00Z.
+    #[schemars(length(max = rule::TIME_MAX_LENGTH))]
+    #[x_kube(validation = rule::time())]
+    pub from: String,
 
     /// When it ends.
-    pub to: Time,
+    #[schemars(length(max = rule::TIME_MAX_LENGTH))]
+    #[x_kube(validation = rule::time())]
+    pub to: String,
 
     /// gCO2/kWh.
-    #[schemars(length(max = rule::DECIMAL_MAX_LENGTH))]
+    #[schemars(length(max = POSITIVE_DECIMAL_MAX_LENGTH))]
     #[x_kube(validation = rule::strict_decimal())]
     pub intensity: String,
 }
@@ -148,7 +153,7 @@ pub struct TraceSlot {
 #[serde(rename_all = "camelCase")]
 pub struct Constant {
     /// gCO2/kWh.
-    #[schemars(length(max = rule::DECIMAL_MAX_LENGTH))]
+    #[schemars(length(max = POSITIVE_DECIMAL_MAX_LENGTH))]
     #[x_kube(validation = rule::strict_decimal())]
     pub intensity: String,
 }

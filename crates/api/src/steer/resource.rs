@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::autoscaling::{RouterAutoscaling, WorkerAutoscaling};
 use super::defaults;
 use super::provider::Provider;
-use crate::rule;
+use crate::{lenient, rule};
 
 /// How requests are shared between flavours, and within which error budget.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -156,19 +156,19 @@ pub struct Consumer {
 pub struct Scheduler {
     /// Mean error that requests may have, as a fraction: "0.15" allows a mean precision of 85 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = rule::LENIENT_DECIMAL_MAX_LENGTH))]
     #[x_kube(validation = rule::finite())]
     pub target_error: Option<String>,
 
     /// Lower bound of the credit balance that the original's policies use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = rule::LENIENT_DECIMAL_MAX_LENGTH))]
     #[x_kube(validation = rule::finite())]
     pub credit_min: Option<String>,
 
     /// Upper bound of that balance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = rule::LENIENT_DECIMAL_MAX_LENGTH))]
     #[x_kube(validation = rule::finite())]
     pub credit_max: Option<String>,
 
@@ -214,19 +214,19 @@ pub struct Scheduler {
 
     /// Least share of its capacity that the consumer keeps when the grid is dirty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = rule::LENIENT_DECIMAL_MAX_LENGTH))]
     #[x_kube(validation = rule::finite())]
     pub throttle_min: Option<String>,
 
     /// Carbon intensity, in gCO2/kWh, at and below which nothing is throttled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = rule::LENIENT_DECIMAL_MAX_LENGTH))]
     #[x_kube(validation = rule::finite())]
     pub throttle_intensity_floor: Option<String>,
 
     /// Carbon intensity, in gCO2/kWh, at and above which throttling is strongest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 64))]
+    #[schemars(length(max = rule::LENIENT_DECIMAL_MAX_LENGTH))]
     #[x_kube(validation = rule::finite())]
     pub throttle_intensity_ceiling: Option<String>,
 
@@ -280,7 +280,11 @@ pub struct ServiceRef {
 #[serde(rename_all = "camelCase")]
 pub struct TrafficScheduleStatus {
     /// The flavours by ascending precision, with their weights.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "lenient::list"
+    )]
     pub flavours: Vec<FlavourStatus>,
 
     /// Name of the policy that decided.
@@ -288,7 +292,11 @@ pub struct TrafficScheduleStatus {
     pub active_policy: Option<String>,
 
     /// When the decision ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::option"
+    )]
     pub valid_until: Option<Time>,
 
     /// Mean precision of the present weights, as a fraction.
@@ -321,7 +329,7 @@ pub struct TrafficScheduleStatus {
 
     /// Most replicas at the present throttle, by component.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub effective_replica_ceilings: BTreeMap<String, i32>,
+    pub effective_replica_ceilings: BTreeMap<String, i64>,
 
     /// The provider's word for the present intensity, such as `low` or `very high`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -336,7 +344,11 @@ pub struct TrafficScheduleStatus {
     pub carbon_forecast_next: Option<String>,
 
     /// The forecast, slot by slot.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "lenient::list"
+    )]
     #[schemars(length(max = defaults::STATUS_FORECAST_SLOTS))]
     pub forecast_schedule: Vec<ForecastSlot>,
 
@@ -349,11 +361,19 @@ pub struct TrafficScheduleStatus {
     pub routing_evaluator: Option<String>,
 
     /// The error budget.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::option"
+    )]
     pub budget: Option<BudgetStatus>,
 
     /// What is right and what is not, with the reason.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "lenient::list"
+    )]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
 
@@ -367,10 +387,10 @@ pub struct TrafficScheduleStatus {
 #[serde(rename_all = "camelCase")]
 pub struct FlavourStatus {
     /// Precision, in whole percent.
-    pub precision: i32,
+    pub precision: i64,
 
     /// Share of the requests, in whole percent.
-    pub weight: i32,
+    pub weight: i64,
 
     /// Emissions of one request: gCO2eq, or a relative cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]

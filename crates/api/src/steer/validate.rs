@@ -4,11 +4,17 @@
 //! The rule of compatibility: what the original accepts, we accept, and say what was taken instead.
 //! Refused is only what it could not have worked with, and bad values in fields that are ours.
 
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
 use super::defaults;
 use super::provider::{Provider, Trace};
 use super::resource::{Scheduler, TrafficSchedule};
+use crate::dns::{check_label_key, check_label_value};
 use crate::finding::{Finding, Findings};
+use crate::form::carbon_target::is_carbon_target;
 use crate::form::decimal::{LenientDecimalError, lenient_decimal};
+use crate::form::quantity::check_quantity;
 
 impl TrafficSchedule {
     /// Everything that is wrong with it, and everything that is taken otherwise than written.
@@ -16,6 +22,10 @@ impl TrafficSchedule {
         let mut findings = Findings::default();
         validate_autoscaling(self, &mut findings);
         validate_scheduler(&self.spec.scheduler, &mut findings);
+        validate_resources(self, &mut findings);
+        if let Some(selector) = &self.spec.selector {
+            validate_selector(selector, &mut findings);
+        }
         if let Some(provider) = &self.spec.provider {
             validate_provider(provider, &self.spec.scheduler, &mut findings);
         }
@@ -104,7 +114,7 @@ fn validate_scheduler(scheduler: &Scheduler, findings: &mut Findings) {
 
 /// The number, or none where the default is used.
 fn validate_decimal(name: &str, text: Option<&str>, findings: &mut Findings) -> Option<f64> {
-    let text = text?;
+    let text = text.filter(|text| !text.trim().is_empty())?;
     let field = format!("spec.scheduler.{name}");
     match lenient_decimal(text) {
         Ok(value) => Some(value),
@@ -128,8 +138,8 @@ fn validate_decimal(name: &str, text: Option<&str>, findings: &mut Findings) -> 
 }
 
 fn validate_words(scheduler: &Scheduler, findings: &mut Findings) {
-    if let Some(policy) = &scheduler.policy
-        && !defaults::POLICIES.contains(&policy.as_str())
+    if let Some(policy) = given(scheduler.policy.as_ref())
+        && !defaults::POLICIES.contains(&policy)
     {
         findings.adjust(
             "spec.scheduler.policy",
@@ -141,7 +151,7 @@ fn validate_words(scheduler: &Scheduler, findings: &mut Findings) {
             ),
         );
     }
-    if let Some(target) = &scheduler.carbon_target
+    if let Some(target) = given(scheduler.carbon_target.as_ref())
         && !is_carbon_target(target)
     {
         findings.adjust(
@@ -150,8 +160,8 @@ fn validate_words(scheduler: &Scheduler, findings: &mut Findings) {
             format!("national is used: {target:?} is not national, region:<id> or postcode:<code>"),
         );
     }
-    if let Some(evaluator) = &scheduler.evaluator
-        && !["router", "consumer"].contains(&evaluator.as_str())
+    if let Some(evaluator) = given(scheduler.evaluator.as_ref())
+        && ![defaults::EVALUATOR, defaults::CONSUMER_EVALUATOR].contains(&evaluator)
     {
         findings.adjust(
             "spec.scheduler.evaluator",
@@ -161,15 +171,9 @@ fn validate_words(scheduler: &Scheduler, findings: &mut Findings) {
     }
 }
 
-fn is_carbon_target(target: &str) -> bool {
-    match target.split_once(':') {
-        None => target == defaults::CARBON_TARGET,
-        Some(("region", id)) => id.parse::<u8>().is_ok_and(|id| (1..=18).contains(&id)),
-        Some(("postcode", code)) => {
-            (2..=4).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        }
-        Some(_) => false,
-    }
+/// A word that was really written: to the original an empty one is none.
+fn given(text: Option<&String>) -> Option<&str> {
+    text.map(String::as_str).filter(|text| !text.is_empty())
 }
 
 fn validate_seconds(scheduler: &Scheduler, findings: &mut Findings) {
@@ -199,7 +203,7 @@ fn validate_seconds(scheduler: &Scheduler, findings: &mut Findings) {
 }
 
 fn validate_provider(provider: &Provider, scheduler: &Scheduler, findings: &mut Findings) {
-    if scheduler.carbon_target.is_some() {
+    if given(scheduler.carbon_target.as_ref()).is_some() {
         let target_is_used = provider
             .uk_carbon_intensity
             .as_ref()
@@ -220,7 +224,9 @@ fn validate_provider(provider: &Provider, scheduler: &Scheduler, findings: &mut 
             findings.refuse(
                 field,
                 "InvalidIntensity",
-                format!("{intensity:?} is too large"),
+                format!(
+                    "{intensity:?} is more than a number can hold; write gCO2/kWh such as \"200\""
+                ),
             );
         }
     }
@@ -246,22 +252,97 @@ fn intensities(provider: &Provider) -> impl Iterator<Item = (String, &String)> {
 }
 
 fn validate_trace(trace: &Trace, findings: &mut Findings) {
-    let slots = trace.slots.as_deref().unwrap_or_default();
-    for (index, slot) in slots.iter().enumerate() {
+    let mut end_of_last: Option<Timestamp> = None;
+    for (index, slot) in trace.slots.iter().flatten().enumerate() {
         let at = format!("spec.provider.trace.slots[{index}]");
-        if slot.to.0 <= slot.from.0 {
+        let mut time = |name: &str, text: &str| {
+            let parsed = text.parse::<Timestamp>();
+            if let Err(error) = &parsed {
+                let message =
+                    format!("{text:?} is not a time such as 2026-01-31T12:30:00Z: {error}");
+                findings.refuse(format!("{at}.{name}"), "InvalidTrace", message);
+            }
+            parsed.ok()
+        };
+        let (from, to) = (time("from", &slot.from), time("to", &slot.to));
+        if let (Some(from), Some(to)) = (from, to)
+            && to <= from
+        {
             findings.refuse(
                 format!("{at}.to"),
                 "InvalidTrace",
                 "must be later than from",
             );
         }
-        if index > 0 && slot.from.0 < slots[index - 1].to.0 {
+        if let (Some(from), Some(end)) = (from, end_of_last)
+            && from < end
+        {
             findings.refuse(
                 format!("{at}.from"),
                 "InvalidTrace",
                 "must not be before the end of the slot before it",
             );
+        }
+        end_of_last = to.or(end_of_last);
+    }
+}
+
+fn validate_resources(schedule: &TrafficSchedule, findings: &mut Findings) {
+    let components = [
+        ("router", &schedule.spec.router.resources),
+        ("consumer", &schedule.spec.consumer.resources),
+    ];
+    for (component, resources) in components {
+        for (list, quantities) in [
+            ("limits", &resources.limits),
+            ("requests", &resources.requests),
+        ] {
+            for (name, quantity) in quantities.iter().flatten() {
+                let field = format!("spec.{component}.resources.{list}.{name}");
+                if let Err(error) = check_label_key(name) {
+                    findings.refuse(field, "InvalidResources", error.to_string());
+                } else if let Err(error) = check_quantity(&quantity.0) {
+                    findings.refuse(field, "InvalidResources", error.to_string());
+                }
+            }
+        }
+    }
+}
+
+fn validate_selector(selector: &LabelSelector, findings: &mut Findings) {
+    let mut refuse = |field: String, message: String| {
+        findings.refuse(field, "InvalidSelector", message);
+    };
+    for (key, value) in selector.match_labels.iter().flatten() {
+        if let Err(error) = check_label_key(key).and_then(|()| check_label_value(value)) {
+            refuse("spec.selector.matchLabels".to_owned(), error.to_string());
+        }
+    }
+    for (index, expression) in selector.match_expressions.iter().flatten().enumerate() {
+        let at = format!("spec.selector.matchExpressions[{index}]");
+        let values = expression.values.as_deref().unwrap_or_default();
+        if let Err(error) = check_label_key(&expression.key) {
+            refuse(format!("{at}.key"), error.to_string());
+        }
+        match (expression.operator.as_str(), values.is_empty()) {
+            ("In" | "NotIn", false) | ("Exists" | "DoesNotExist", true) => {}
+            ("In" | "NotIn", true) => refuse(
+                format!("{at}.values"),
+                "must not be empty for this operator".to_owned(),
+            ),
+            ("Exists" | "DoesNotExist", false) => refuse(
+                format!("{at}.values"),
+                "must be empty for this operator".to_owned(),
+            ),
+            (other, _) => refuse(
+                format!("{at}.operator"),
+                format!("{other:?} is not one of In, NotIn, Exists and DoesNotExist"),
+            ),
+        }
+        for value in values {
+            if let Err(error) = check_label_value(value) {
+                refuse(format!("{at}.values"), error.to_string());
+            }
         }
     }
 }

@@ -136,7 +136,7 @@ impl Constraint {
         match &self.by {
             By::Keyword(keyword) if COST_BOUNDS.contains(keyword) => {
                 let bound = place[*keyword].as_u64().expect("a bound");
-                place[*keyword] = (bound * 4).into();
+                place[*keyword] = (bound * 2).into();
             }
             By::Keyword(keyword) => {
                 place.as_object_mut().expect("a schema").remove(*keyword);

@@ -74,7 +74,7 @@ fn every_field_is_explained() {
 /// `format: int32` is only a comment to the API server: without a maximum it stores numbers that
 /// neither Go's nor Rust's type can hold, and no controller can read the object any more.
 #[test]
-fn every_small_integer_in_a_spec_has_a_maximum() {
+fn every_small_integer_has_a_maximum() {
     fn walk(schema: &Value, at: &str, unbounded: &mut Vec<String>) {
         let bounded = ["maximum", "enum"]
             .iter()
@@ -94,11 +94,80 @@ fn every_small_integer_in_a_spec_has_a_maximum() {
     }
     for kind in Kind::ALL {
         let mut unbounded = Vec::new();
-        walk(&schema(kind)["properties"]["spec"], "spec", &mut unbounded);
+        walk(&schema(kind), "", &mut unbounded);
         assert!(
             unbounded.is_empty(),
             "{kind:?}: no maximum for {unbounded:?}"
         );
+    }
+}
+
+/// Manifests, roles and watches name the resources by these; the derive has them as literals.
+#[test]
+fn the_definitions_have_the_names_that_the_rest_of_the_code_uses() {
+    use weir_api::{hold::names as hold, place::names as place, steer::names as steer};
+    for (kind, names) in [
+        (
+            Kind::ElastiService,
+            [hold::GROUP, hold::VERSION, hold::KIND, hold::PLURAL],
+        ),
+        (
+            Kind::TrafficSchedule,
+            [steer::GROUP, steer::VERSION, steer::KIND, steer::PLURAL],
+        ),
+        (
+            Kind::TrafficWatch,
+            [place::GROUP, place::VERSION, place::KIND, place::PLURAL],
+        ),
+    ] {
+        let spec = kind.crd().spec;
+        let version = &spec.versions[0].name;
+        assert_eq!(
+            [
+                &*spec.group,
+                version,
+                &*spec.names.kind,
+                &*spec.names.plural
+            ],
+            names
+        );
+        assert_eq!(kind.name(), spec.names.kind);
+    }
+}
+
+/// The bounds in rules are texts; the constants that the code uses are spans of time.
+#[test]
+fn the_bounds_in_rules_are_those_of_the_code() {
+    use weir_api::{place::defaults as place, steer::defaults as steer};
+    for (kind, at, least, most) in [
+        (
+            Kind::TrafficWatch,
+            "interval",
+            place::INTERVAL_MIN,
+            place::INTERVAL_MAX,
+        ),
+        (
+            Kind::TrafficSchedule,
+            "scheduler/properties/budgetWindow",
+            steer::BUDGET_WINDOW_MIN,
+            steer::BUDGET_WINDOW_MAX,
+        ),
+    ] {
+        let schema = schema(kind);
+        let field = schema
+            .pointer(&format!("/properties/spec/properties/{at}"))
+            .expect("the field");
+        let rules = field["x-kubernetes-validations"].to_string();
+        let said = |span: std::time::Duration| {
+            ["h", "m", "s"]
+                .iter()
+                .zip([3600, 60, 1])
+                .any(|(unit, seconds)| {
+                    let text = format!("duration('{}{unit}')", span.as_secs() / seconds);
+                    span.as_secs().is_multiple_of(seconds) && rules.contains(&text)
+                })
+        };
+        assert!(said(least) && said(most), "{at}: {rules}");
     }
 }
 
@@ -111,7 +180,7 @@ fn no_schema_is_above_60_kb() {
 }
 
 #[test]
-fn every_message_says_what_would_be_right() {
+fn every_message_is_a_sentence_without_its_subject() {
     for kind in Kind::ALL {
         for constraint in constraints(&schema(kind)) {
             if let crate::constraint::By::Rule(message) = &constraint.by {
@@ -182,10 +251,7 @@ pub(crate) fn findings(kind: Kind, object: &Value) -> Vec<(String, &'static str)
         Kind::TrafficWatch => typed::<TrafficWatch>(object).validate(),
     };
     for finding in &findings {
-        assert!(
-            finding.message.len() > 10,
-            "{finding} says what would be right"
-        );
+        assert!(finding.message.len() > 10, "{finding} says something");
     }
     findings
         .into_iter()

@@ -39,7 +39,7 @@ async fn elasti_services(objects: &Api<ElastiService>) {
         .list(&ListParams::default())
         .await
         .expect("every object can be read");
-    assert_eq!(all.items.len(), 3);
+    assert_eq!(all.items.len(), 4);
 
     let sample = objects.get("sample").await.expect("the sample");
     assert_eq!(
@@ -98,6 +98,21 @@ async fn elasti_services(objects: &Api<ElastiService>) {
         objects.get("bad-period").await.expect("mended").validate(),
         []
     );
+
+    // Metadata of any shape, and a status that no type of ours holds.
+    let odd = objects.get("odd-metadata").await.expect("odd metadata");
+    let findings = odd.validate();
+    let reasons: Vec<_> = findings.iter().map(|finding| finding.reason).collect();
+    assert_eq!(
+        reasons,
+        [
+            "UnusedTriggerKey",
+            "WrongType",
+            "MissingQuery",
+            "MissingThreshold"
+        ]
+    );
+    assert_eq!(odd.status.expect("a status").mode, None);
 
     // A combination that never worked, which the old schema let in.
     writes(
@@ -298,6 +313,7 @@ async fn store(
 }
 
 /// What users have, and what only the old schemas let in.
+#[allow(clippy::too_many_lines, reason = "a table is as long as it is")]
 fn stored_before() -> Vec<(Kind, &'static str, Value, Value)> {
     let template = json!({
         "metadata": {"labels": {"app": "web"}, "annotations": {"lost": "yes"}},
@@ -339,6 +355,21 @@ fn stored_before() -> Vec<(Kind, &'static str, Value, Value)> {
                 "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Rollout", "name": "httpbin"},
             }),
             Value::Null,
+        ),
+        (
+            Kind::ElastiService,
+            "odd-metadata",
+            json!({
+                "service": "httpbin",
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "httpbin"},
+                "triggers": [
+                    {"type": "prometheus", "metadata": {
+                        "query": "up", "threshold": 1, "duration": 30, "headers": {"X-Scope-OrgID": 5},
+                    }},
+                    {"type": "prometheus", "metadata": "none"},
+                ],
+            }),
+            json!({"mode": "", "lastReconciledTime": "2026-01-01T00:00:00+30:00"}),
         ),
         (
             Kind::TrafficSchedule,

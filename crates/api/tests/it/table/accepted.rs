@@ -103,6 +103,9 @@ fn elasti_services() -> Vec<Accepted> {
             .found(&[("spec.triggers[0].metadata.headers", "InvalidHeader")]),
         trigger("unknown-key-is-kept", json!({"type": "prometheus", "metadata": {"query": "up", "threshold": 1, "treshold": 2}}))
             .found(&[("spec.triggers[0].metadata.treshold", "UnusedTriggerKey")]),
+        trigger("address-in-capitals", json!({"type": "prometheus", "metadata": {
+            "query": "up", "threshold": 1, "serverAddress": "HTTPS://user:secret@[::1]:9090/prefix",
+        }})),
         trigger("network", json!({"type": "network"})),
         trigger("network-with-threshold", json!({"type": "network", "metadata": {"threshold": 1000}})),
         trigger("network-with-query", json!({"type": "network", "metadata": {"query": "up"}}))
@@ -114,12 +117,23 @@ fn elasti_services() -> Vec<Accepted> {
             "schedule": "0 20 * * *", "duration": "10h", "timeZone": "Europe/Atlantis",
         }}))
             .found(&[("spec.triggers[0].metadata.timeZone", "UnknownTimeZone")]),
+        trigger("schedule-in-two-zones", json!({"type": "schedule", "metadata": {
+            "schedule": "CRON_TZ=Asia/Tokyo 0 20 * * *", "duration": "10h", "timeZone": "Europe/Berlin",
+        }}))
+            .found(&[("spec.triggers[0].metadata.timeZone", "TwoTimeZones")]),
         trigger("resolver", json!({"type": "resolver"})),
         object("keda", json!({"autoscaler": {"type": "keda", "name": "a.b"}})),
         period("period-by-default", json!({})),
         period("period", json!({"schedule": "0 9 * * 1-5", "duration": "8h"})),
         period("period-of-names", json!({"schedule": "*/15 0-23/2 1,15 jan-MAR,12 sun,MON-wed", "duration": "1h30m"})),
         period("period-of-question-marks", json!({"schedule": "5/10 ? ? * ?", "duration": ".5h"})),
+        period("period-with-empty-items", json!({"schedule": "1,,2 9, * * *", "duration": "+24h"})),
+        period("period-in-micro-seconds", json!({"duration": "86400s5μs"})),
+        period("period-at-length", json!({
+            "schedule": format!("CRON_TZ=America/Argentina/Buenos_Aires {} 6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22 * * MON,TUE,WED,THU,FRI", "0,5,10,15,20,25,30,35,40,45,50,55"),
+        })),
+        period("period-that-never-comes", json!({"schedule": "0 0 31 2 *", "duration": "8h"}))
+            .found(&[("spec.enabledPeriod.schedule", "InvalidSchedule")]),
         period("period-with-odd-spaces", json!({"schedule": "  0   9 * *\t1-5 ", "duration": "8h"})),
         period("period-in-a-zone", json!({"schedule": "CRON_TZ=America/New_York 0 22 * * *", "duration": "28800s"})),
         period("period-in-no-zone", json!({"schedule": "CRON_TZ=Mars/Olympus 0 22 * * *", "duration": "8h"}))
@@ -151,6 +165,10 @@ fn elasti_services() -> Vec<Accepted> {
                 ("spec.probeResponse[0].headers[0].value", "InvalidRegularExpression"),
                 ("spec.probeResponse[0].queryParams[0].value", "InvalidRegularExpression"),
             ]),
+        object("probe-with-an-odd-header", json!({"probeResponse": [{
+            "headers": [{"name": "x'y`z", "value": ""}],
+            "response": {"status": 200, "body": ""},
+        }]})),
         object("late-readiness", json!({"earlyReadiness": false})),
     ]
 }
@@ -196,7 +214,7 @@ fn traffic_schedules() -> Vec<Accepted> {
             .found(&[("spec.scheduler.evaluator", "UnknownEvaluator")]),
         scheduler("evaluator-consumer", json!({"evaluator": "consumer", "policy": "optimal"})),
         scheduler("unparsable-decimals", json!({
-            "targetError": "15%", "creditMin": "", "creditMax": "one",
+            "targetError": "15%", "creditMin": "x", "creditMax": "one",
             "throttleMin": "0,5", "throttleIntensityFloor": "low", "throttleIntensityCeiling": "0x1p3",
         }))
             .found(&[
@@ -210,6 +228,11 @@ fn traffic_schedules() -> Vec<Accepted> {
         scheduler("odd-but-right-decimals", json!({
             "targetError": "1.5e-01", "creditMin": "-.5", "creditMax": "+5.", "throttleMin": "1E-2",
         })),
+        scheduler("decimals-with-spaces", json!({"targetError": " 0.1 ", "creditMin": " -1", "creditMax": "1 "})),
+        scheduler("decimals-with-all-their-digits", json!({
+            "targetError": "0.1000000000000000055511151231257827021181583404541015625000000000000000",
+        })),
+        scheduler("blank-means-absent", json!({"targetError": " ", "policy": "", "carbonTarget": "", "evaluator": ""})),
         scheduler("equal-bounds", json!({
             "creditMin": "1", "creditMax": "1.0",
             "throttleIntensityFloor": "200", "throttleIntensityCeiling": "2e2",
@@ -252,6 +275,31 @@ fn traffic_schedules() -> Vec<Accepted> {
             "matchLabels": {"app": "web"},
             "matchExpressions": [{"key": "tier", "operator": "In", "values": ["a", "b"]}],
         }})),
+        object("by-a-selector-that-selects-nothing", json!({"selector": {
+            "matchLabels": {"": "x y"},
+            "matchExpressions": [
+                {"key": "!!", "operator": "Foo"},
+                {"key": "a", "operator": "In", "values": []},
+                {"key": "a", "operator": "Exists", "values": ["x y"]},
+            ],
+        }}))
+            .found(&[
+                ("spec.selector.matchLabels", "InvalidSelector"),
+                ("spec.selector.matchExpressions[0].key", "InvalidSelector"),
+                ("spec.selector.matchExpressions[0].operator", "InvalidSelector"),
+                ("spec.selector.matchExpressions[1].values", "InvalidSelector"),
+                ("spec.selector.matchExpressions[2].values", "InvalidSelector"),
+                ("spec.selector.matchExpressions[2].values", "InvalidSelector"),
+            ]),
+        object("resources-that-are-none", json!({
+            "router": {"resources": {"limits": {"cpu": "abc", "odd key": "1"}}},
+            "consumer": {"resources": {"requests": {"cpu": -1}}},
+        }))
+            .found(&[
+                ("spec.router.resources.limits.cpu", "InvalidResources"),
+                ("spec.router.resources.limits.odd key", "InvalidResources"),
+                ("spec.consumer.resources.requests.cpu", "InvalidResources"),
+            ]),
         provider("uk", json!({"ukCarbonIntensity": {}})),
         provider("uk-region", json!({"ukCarbonIntensity": {"url": "http://127.0.0.1:9000/v2", "target": "region:18"}})),
         provider("uk-postcode", json!({"ukCarbonIntensity": {"target": "postcode:SW1A"}})),
@@ -269,6 +317,16 @@ fn traffic_schedules() -> Vec<Accepted> {
             {"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:00:15Z", "intensity": "200.5"},
             {"from": "2026-01-01T00:00:15Z", "to": "2026-01-01T00:00:30Z", "intensity": "1.5e2"},
         ]}})),
+        provider("trace-at-times-that-are-none", json!({"trace": {"slots": [
+            {"from": "2024-01-01T00:00:00+99:99", "to": "2024-13-01T00:00:00Z", "intensity": "1"},
+            {"from": "2024-03-01T00:00:00.1234567890123Z", "to": "9999-12-31T23:59:59-12:00", "intensity": "1"},
+        ]}}))
+            .found(&[
+                ("spec.provider.trace.slots[0].from", "InvalidTrace"),
+                ("spec.provider.trace.slots[0].to", "InvalidTrace"),
+                ("spec.provider.trace.slots[1].from", "InvalidTrace"),
+                ("spec.provider.trace.slots[1].to", "InvalidTrace"),
+            ]),
         provider("trace-backwards", json!({"trace": {"slots": [
             {"from": "2026-01-01T01:00:00Z", "to": "2026-01-01T02:00:00Z", "intensity": "200"},
             {"from": "2026-01-01T01:30:00Z", "to": "2026-01-01T01:00:00Z", "intensity": "100"},
@@ -369,6 +427,8 @@ fn traffic_watches() -> Vec<Accepted> {
             "longest-interval",
             json!({"interval": "5m0s", "maxSampleAge": "5m"}),
         ),
+        object("longest-interval-alone", json!({"interval": "5m"})),
+        object("no-label", json!({"label": ""})),
         object("dry-run", json!({"rebalance": {"mode": "dryRun"}})),
         object(
             "labels-no-node-has",

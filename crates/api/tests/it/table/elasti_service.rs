@@ -59,7 +59,15 @@ fn target(table: &mut Table) {
     );
     table.texts(
         "spec.scaleTargetRef.apiVersion",
-        &["", "apps", "apps/", "apps/one", "Apps/v1", "apps/v1/v2"],
+        &[
+            "",
+            "apps",
+            "x.io/",
+            "x.io/one",
+            "Apps/v1",
+            "x.io/v1/v2",
+            "a..b/v1",
+        ],
         &[("/spec/scaleTargetRef/kind", json!("Widget"))],
         "must be an API version such as apps/v1",
     );
@@ -81,6 +89,7 @@ fn target(table: &mut Table) {
     let none = "this kind cannot be scaled: use a Deployment, StatefulSet, Rollout or another kind that has a scale";
     wrong_kind(table, "apps/v1", "DaemonSet", apps);
     wrong_kind(table, "apps/v1", "Rollout", apps);
+    wrong_kind(table, "apps/v1beta1", "Deployment", apps);
     wrong_kind(table, "example.com/v1", "deployments", apps);
     wrong_kind(table, "argoproj.io/v1alpha1", "Workflow", argo);
     wrong_kind(table, "argoproj.io/v1alpha1", "Deployment", argo);
@@ -88,6 +97,8 @@ fn target(table: &mut Table) {
     wrong_kind(table, "v1", "Pod", none);
     wrong_kind(table, "v1", "Service", none);
     wrong_kind(table, "batch/v1", "CronJob", none);
+    wrong_kind(table, "batch/v1beta1", "CronJob", none);
+    wrong_kind(table, "extensions/v1beta1", "Deployment", none);
 }
 
 fn api_version(version: &str) -> (&'static str, Value) {
@@ -213,7 +224,7 @@ fn probe_responses(table: &mut Table) {
             whole[0].clone(),
             ("/spec/probeResponse/0/headers", header.clone()),
         ],
-        "must be the name of a header",
+        "must be the name of a header such as User-Agent: letters, digits and !#$%&'*+-.^_`|~",
     );
     table.keyword(
         "spec.probeResponse[].queryParams[].name",

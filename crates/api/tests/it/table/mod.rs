@@ -234,14 +234,17 @@ impl Table {
         );
     }
 
-    /// A duration in Go's form; 21 of `unit` are one that is only too long to write.
+    /// A duration in Go's form; eleven of `unit` are one that is only too long to write.
     fn duration(&mut self, at: &str, unit: &str, also: &[(&str, Value)]) {
-        self.max_length(at, unit, 20, also);
+        let pointer = pointer_of(at);
+        let mut edits = also.to_vec();
+        edits.push((&pointer, unit.repeat(11).into()));
+        self.keyword(at, "maxLength", &edits, "may not be more than 20 ");
         self.texts(
             at,
             &["", "soon", "5", "-5m", "1d", "1h 30m", "5 m", "1e3s"],
             also,
-            "must be a duration such as 90s, 5m or 1h30m (units h, m, s, ms, us, ns)",
+            "must be a duration such as 90s, 5m or 1h30m (units h, m, s, ms, us, ns; a day is 24h)",
         );
     }
 
@@ -249,8 +252,8 @@ impl Table {
     fn cron(&mut self, at: &str, also: &[(&str, Value)]) {
         let pointer = pointer_of(at);
         let mut edits = also.to_vec();
-        edits.push((&pointer, format!("0{} * * * *", ",0".repeat(64)).into()));
-        self.keyword(at, "maxLength", &edits, "may not be more than 128 ");
+        edits.push((&pointer, format!("0{} * * * *", ",0".repeat(260)).into()));
+        self.keyword(at, "maxLength", &edits, "may not be more than 512 ");
         self.texts(
             at,
             &[
@@ -302,10 +305,35 @@ impl Table {
                 "prometheus:9090",
                 "ftp://somewhere",
                 "http://",
+                "http://:9090",
+                "http://a?x=1",
+                "http://a#b",
                 "http://a b",
             ],
             also,
             "must be an address such as http://prometheus.monitoring:9090",
+        );
+    }
+
+    /// A time.
+    fn time(&mut self, at: &str, also: &[(&str, Value)]) {
+        let pointer = pointer_of(at);
+        let mut edits = also.to_vec();
+        let long = format!("2026-01-01T00:00:00.{}Z", "1".repeat(50));
+        edits.push((&pointer, long.into()));
+        self.keyword(at, "maxLength", &edits, "may not be more than 64 ");
+        self.texts(
+            at,
+            &[
+                "",
+                "now",
+                "2026-01-01",
+                "2026-01-01T00:00:00",
+                "2026-01-01 00:00:00Z",
+                "1767225600",
+            ],
+            also,
+            "must be a time such as 2026-01-31T12:30:00Z",
         );
     }
 

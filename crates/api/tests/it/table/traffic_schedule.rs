@@ -78,15 +78,15 @@ fn scheduler(table: &mut Table) {
         "throttleIntensityCeiling",
     ] {
         let at = format!("spec.scheduler.{name}");
-        table.max_length(&at, "1", 64, &[]);
-        let wrong = ["NaN", "nan", "inf", "-Inf", "+Infinity", "-infinity"];
-        table.texts(&at, &wrong, &[], "must be a finite number");
+        table.max_length(&at, "1", 128, &[]);
+        let wrong = ["NaN", "nan", "inf", "-Inf", "+Infinity", " -infinity "];
+        table.texts(&at, &wrong, &[], "must be a finite number such as \"0.15\"");
     }
     for (least, most, values) in [
         (
             "creditMin",
             "creditMax",
-            [("1", "-1"), ("0.5", "0.25"), ("1e1", "9"), (".1", "-.1")],
+            [("1", "-1"), ("0.5", "0.25"), (" 1e1", "9 "), (".1", "-.1")],
         ),
         (
             "throttleIntensityFloor",
@@ -245,6 +245,8 @@ fn trace(table: &mut Table) {
         &whole,
     );
     table.strict_decimal(&format!("{at}.slots[].intensity"), &whole);
+    table.time(&format!("{at}.slots[].from"), &whole);
+    table.time(&format!("{at}.slots[].to"), &whole);
 }
 
 fn key_ref(table: &mut Table, at: &str, whole: &[(&str, Value)]) {

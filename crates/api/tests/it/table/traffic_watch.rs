@@ -19,7 +19,7 @@ pub(super) fn refused() -> Vec<Refused> {
     table.max_length("spec.label", "a", 233, &[]);
     table.texts(
         "spec.label",
-        &["", "Capital", "-dash", "dot.", "a/b", "under_score"],
+        &["Capital", "-dash", "dot.", "a/b", "under_score"],
         &[],
         "must be usable in a label: lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit",
     );
@@ -79,13 +79,11 @@ fn deployment(table: &mut Table) {
 }
 
 fn times(table: &mut Table) {
-    // Long enough that an interval of the wrong length breaks no other rule.
-    let roomy = [("/spec/maxSampleAge", json!("10000h"))];
     table.duration("spec.interval", "1s", &[]);
     table.texts(
         "spec.interval",
         &["0s", "4s", "4999ms", "5m1s", "1h"],
-        &roomy,
+        &[],
         "must be from 5s to 5m",
     );
     for at in ["spec.window", "spec.minDwell", "spec.maxSampleAge"] {
