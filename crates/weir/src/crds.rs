@@ -15,10 +15,15 @@ Examples:
   weir crds --only ElastiService --only TrafficWatch")]
 pub(crate) struct CrdsArgs {
     /// How to write them
-    #[arg(long, value_name = "FORMAT", default_value = "yaml")]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "yaml",
+        ignore_case = true
+    )]
     format: Format,
 
-    /// Only this resource, by kind or by what it is for; may be given several times
+    /// Only this resource, by kind, plural or verb (hold, steer, place); may be given several times
     #[arg(long, value_name = "RESOURCE", ignore_case = true)]
     only: Vec<Resource>,
 }
