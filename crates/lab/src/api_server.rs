@@ -8,6 +8,7 @@
 use std::{
     env,
     error::Error,
+    fs::File,
     iter,
     path::{Path, PathBuf},
     process::Command,
@@ -24,6 +25,7 @@ use crate::{
     cache::Cache,
     server::{self, Server},
     tools::Programs,
+    users,
 };
 
 /// Names a server to use instead of our own; `cargo xtask test` sets it for all tests that it runs.
@@ -47,7 +49,9 @@ pub async fn api_server() -> ApiServer {
     static SHARED: OnceLock<Result<Arc<Server>, String>> = OnceLock::new();
     let cache = cache();
     if let Some(kubeconfig) = env::var_os(KUBECONFIG).filter(|path| !path.is_empty()) {
-        return connect(kubeconfig.into(), &cache, None).await;
+        let kubeconfig = PathBuf::from(kubeconfig);
+        use_for_good(&kubeconfig);
+        return connect(kubeconfig, &cache, None).await;
     }
     let server = beside(move || {
         let take = || {
@@ -97,6 +101,17 @@ impl ApiServer {
     pub fn kubectl(&self) -> Command {
         server::kubectl(&self.kubectl, &self.kubeconfig)
     }
+}
+
+/// Becomes a user of the server until this process ends, if it is one of the lab's: should whoever started
+/// it be killed, it must not go from under this test.
+fn use_for_good(kubeconfig: &Path) {
+    static USER: OnceLock<Option<File>> = OnceLock::new();
+    USER.get_or_init(|| {
+        let state_directory = kubeconfig.parent()?;
+        let is_ours = users::lock_file(state_directory).is_file();
+        is_ours.then(|| users::join(state_directory).ok()).flatten()
+    });
 }
 
 fn with_causes(error: &dyn Error) -> String {

@@ -5,6 +5,7 @@
 
 use std::{
     fs::{self, File},
+    hash::{DefaultHasher, Hash, Hasher},
     io,
     path::{Path, PathBuf},
     process::{Child, Command},
@@ -274,9 +275,14 @@ pub fn kubectl(program: &Path, kubeconfig: &Path) -> Command {
     command
 }
 
-/// The state directory of the shared server, by version: two checkouts must not fight over it.
+/// The state directory of the shared server: one for each version, for each checkout, whose tests install
+/// its own definitions, and for each container, which would not see the processes of another.
 fn shared() -> String {
-    format!("shared-{}", tools::KUBERNETES.version)
+    let mut identity = DefaultHasher::new();
+    env!("CARGO_MANIFEST_DIR").hash(&mut identity);
+    fs::read_link("/proc/self/ns/pid").ok().hash(&mut identity);
+    let identity = identity.finish() & 0xffff_ffff;
+    format!("shared-{}-{identity:08x}", tools::KUBERNETES.version)
 }
 
 fn is_in_path(program: &str) -> bool {
