@@ -12,6 +12,16 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// A real cluster on this machine: a control plane and nodes in network namespaces; needs root
+    ///
+    /// Nothing in it can reach anything outside, and nothing outside can reach it but through these commands.
+    Cluster {
+        /// Which cluster; clusters of different names do not see each other
+        #[arg(long, global = true, default_value = weir_lab::cluster::BY_HAND)]
+        name: String,
+        #[command(subcommand)]
+        command: ClusterCommand,
+    },
     /// A real Kubernetes API server by hand: etcd, kube-apiserver and kube-controller-manager
     ///
     /// It is the same server that the tests use. It listens on 127.0.0.1 alone and needs no root.
@@ -86,9 +96,49 @@ pub(crate) enum LabCommand {
 }
 
 #[derive(Subcommand)]
+pub(crate) enum ClusterCommand {
+    /// Start the cluster and leave it running
+    Up {
+        /// How many nodes
+        #[arg(long, default_value_t = 3)]
+        nodes: u8,
+    },
+    /// Remove the cluster with everything that it made on this machine, however it ended
+    Down,
+    /// What runs, and with how much memory
+    Status,
+    /// Run kubectl as cluster-admin; all arguments are passed on
+    #[command(disable_help_flag = true)]
+    Kubectl {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
+    /// Run any program in the control plane's network, with KUBECONFIG set
+    Exec {
+        /// The program and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        command: Vec<std::ffi::OsString>,
+    },
+    /// Bring images onto every node
+    Load {
+        /// Tars of images, as `cargo xtask image` or `docker save` make them
+        #[arg(required = true)]
+        images: Vec<std::path::PathBuf>,
+    },
+    /// Print the log of one part
+    Logs {
+        /// Which part, such as kube-apiserver or n1-kubelet
+        part: String,
+    },
+}
+
+#[derive(Subcommand)]
 pub(crate) enum ToolsCommand {
     /// Build what is missing
-    Build,
+    Build {
+        /// Which tools; those that every test needs if none is given
+        names: Vec<String>,
+    },
 }
 
 #[cfg(test)]

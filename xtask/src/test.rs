@@ -59,7 +59,7 @@ pub(crate) fn run(what: &[String], arguments: &[String]) -> Result<ExitCode> {
         }
         None if env::var_os(KUBECONFIG).is_some() => None,
         None => {
-            tool_commands::ensure(&cache)?;
+            tool_commands::ensure(tools::CONTROL_PLANE, &cache)?;
             Some(lab::take(&cache)?)
         }
     };

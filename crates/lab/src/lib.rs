@@ -14,6 +14,7 @@
 //! - [`api_server()`] and [`Namespace`] (feature `client`): what tests call.
 
 pub mod cache;
+pub mod cluster;
 pub mod control_plane;
 pub mod keeper;
 pub mod marks;

@@ -63,6 +63,31 @@ pub const KUBERNETES: Tool = Tool {
     usual_build: Duration::from_mins(7),
 };
 
+/// kube-scheduler, kubelet and kube-proxy: what nodes need beside [`KUBERNETES`].
+///
+/// A row of its own, so that whoever runs tests without nodes does not wait for these.
+pub const KUBERNETES_NODE: Tool = Tool {
+    name: "kubernetes-node",
+    module: KUBERNETES.module,
+    version: KUBERNETES.version,
+    packages: &[
+        Package {
+            path: "cmd/kube-scheduler",
+            program: "kube-scheduler",
+        },
+        Package {
+            path: "cmd/kubelet",
+            program: "kubelet",
+        },
+        Package {
+            path: "cmd/kube-proxy",
+            program: "kube-proxy",
+        },
+    ],
+    ldflags: KUBERNETES.ldflags,
+    usual_build: Duration::from_mins(1),
+};
+
 /// What the API server stores things in.
 pub const ETCD: Tool = Tool {
     name: "etcd",
@@ -78,6 +103,11 @@ pub const ETCD: Tool = Tool {
 
 /// All that a control plane needs.
 pub const CONTROL_PLANE: &[&Tool] = &[&ETCD, &KUBERNETES];
+/// All that a cluster with nodes needs, without add-ons.
+pub const CLUSTER: &[&Tool] = &[&ETCD, &KUBERNETES, &KUBERNETES_NODE];
+
+/// Every tool there is.
+pub const ALL: &[&Tool] = &[&ETCD, &KUBERNETES, &KUBERNETES_NODE];
 
 impl Tool {
     /// Where this version's programs lie once they are built.
@@ -157,6 +187,29 @@ impl Programs {
             kube_apiserver: kubernetes.join("kube-apiserver"),
             kube_controller_manager: kubernetes.join("kube-controller-manager"),
             kubectl: kubernetes.join("kubectl"),
+        }
+    }
+}
+
+/// Where each program lies that only clusters with nodes need.
+#[derive(Clone, Debug)]
+pub struct NodePrograms {
+    /// kube-scheduler.
+    pub kube_scheduler: PathBuf,
+    /// kubelet.
+    pub kubelet: PathBuf,
+    /// kube-proxy.
+    pub kube_proxy: PathBuf,
+}
+
+impl NodePrograms {
+    /// The programs in this cache, built or not.
+    pub fn of(cache: &Cache) -> Self {
+        let directory = KUBERNETES_NODE.directory(cache);
+        Self {
+            kube_scheduler: directory.join("kube-scheduler"),
+            kubelet: directory.join("kubelet"),
+            kube_proxy: directory.join("kube-proxy"),
         }
     }
 }
