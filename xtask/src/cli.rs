@@ -1,6 +1,10 @@
 //! What can be typed after `cargo xtask`. Parsing does no work; the commands' modules do.
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{
+    Parser, Subcommand, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use weir_lab::cluster::add_on::AddOn;
 
 /// Everything a developer of Weir runs.
 #[derive(Parser)]
@@ -102,6 +106,9 @@ pub(crate) enum ClusterCommand {
         /// How many nodes
         #[arg(long, default_value_t = 3)]
         nodes: u8,
+        /// What to start beside Kubernetes; a cluster that is up gets what it does not have yet
+        #[arg(long, value_delimiter = ',', value_parser = add_on())]
+        with: Vec<AddOn>,
     },
     /// Remove the cluster with everything that it made on this machine, however it ended
     Down,
@@ -139,6 +146,11 @@ pub(crate) enum ToolsCommand {
         /// Which tools; those that every test needs if none is given
         names: Vec<String>,
     },
+}
+
+fn add_on() -> impl TypedValueParser<Value = AddOn> {
+    let names = PossibleValuesParser::new(AddOn::ALL.map(AddOn::name));
+    names.try_map(|name| AddOn::named(&name).ok_or("there is no such add-on"))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use weir_lab::{
     cache::Cache,
-    cluster::{BY_HAND, Cluster, ClusterError, Options, Step, layout::Layout},
+    cluster::{BY_HAND, Cluster, ClusterError, Options, Step, add_on, layout::Layout},
     keeper, marks,
     tools::CLUSTER,
 };
@@ -28,9 +28,16 @@ use crate::{
 pub(crate) fn run(name: &str, command: ClusterCommand) -> Result<ExitCode> {
     let cache = Cache::of_environment()?;
     match command {
-        ClusterCommand::Up { nodes } => {
-            let name = name.to_owned();
-            up(&cache, &Options { name, nodes })
+        ClusterCommand::Up { nodes, with } => {
+            let (name, add_ons) = (name.to_owned(), with);
+            up(
+                &cache,
+                &Options {
+                    name,
+                    nodes,
+                    add_ons,
+                },
+            )
         }
         ClusterCommand::Down => down(&cache, name),
         ClusterCommand::Status => status(&cache, name),
@@ -45,7 +52,14 @@ pub(crate) fn run(name: &str, command: ClusterCommand) -> Result<ExitCode> {
 
 /// Takes the cluster or starts it, and says each step with its time.
 pub(crate) fn take(cache: &Cache, options: &Options) -> Result<Cluster> {
-    tools::ensure(CLUSTER, cache)?;
+    let mut wanted = CLUSTER.to_vec();
+    for add_on in &options.add_ons {
+        wanted.extend(add_on.tools());
+    }
+    tools::ensure(&wanted, cache)?;
+    for crds in add_on::missing(&options.add_ons, cache).1 {
+        crds.fetch(cache)?;
+    }
     let progress = Progress::new();
     let mut steps = 0;
     let cluster = Cluster::up(cache, options, &mut |step| match step {

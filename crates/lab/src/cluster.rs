@@ -7,11 +7,13 @@
 //! - [`network`], [`cgroup`], [`mounts`], [`machine`], [`packages`]: what of the machine is used, and given back;
 //! - [`launch`]: how a process is started and waited for;
 //! - [`control`], [`containerd`], [`kubelet`], [`proxy`], [`sandbox_image`]: the parts;
+//! - [`add_on`]: what users have beside Kubernetes;
 //! - [`clear`]: removes it all.
 //!
 //! Unlike the server of [`crate::server`] a cluster has no keeper: it stays until it is taken down, and the next `up`
 //! of the same name clears away what was killed.
 
+pub mod add_on;
 pub mod cgroup;
 pub mod clear;
 pub mod containerd;
@@ -40,6 +42,7 @@ use std::{
 
 pub use self::error::ClusterError;
 use self::{
+    add_on::AddOn,
     layout::{Layout, Node},
     network::Network,
     start::Start,
@@ -63,6 +66,8 @@ pub struct Options {
     pub name: String,
     /// How many nodes.
     pub nodes: u8,
+    /// What to start beside Kubernetes; on a cluster that is up, what it does not have yet.
+    pub add_ons: Vec<AddOn>,
 }
 
 /// What `up` tells while it works.
@@ -79,6 +84,7 @@ pub enum Step {
 pub struct Cluster {
     layout: Layout,
     programs: Programs,
+    cache: Cache,
     state: State,
 }
 
@@ -100,7 +106,7 @@ impl Cluster {
             return Err(ClusterError::NotBuilt(tool.to_string()));
         }
         let _alone = lock(cache, &layout)?;
-        if let Some(running) = Self::open(cache, &options.name)? {
+        if let Some(mut running) = Self::open(cache, &options.name)? {
             if running.state.nodes != options.nodes {
                 return Err(ClusterError::OtherSize {
                     name: options.name.clone(),
@@ -108,6 +114,7 @@ impl Cluster {
                     wanted: options.nodes,
                 });
             }
+            running.add(&options.add_ons, tell)?;
             return Ok(running);
         }
         let mut start = Start {
@@ -119,11 +126,14 @@ impl Cluster {
             tell,
         };
         let state = start.run()?;
-        Ok(Self {
+        let mut cluster = Self {
             programs: start.programs,
+            cache: cache.clone(),
             layout,
             state,
-        })
+        };
+        cluster.add(&options.add_ons, tell)?;
+        Ok(cluster)
     }
 
     /// The cluster of this name, if it is up and well.
@@ -135,6 +145,7 @@ impl Cluster {
         let cluster = Self {
             layout,
             programs: Programs::of(cache),
+            cache: cache.clone(),
             state,
         };
         let is_current = cluster.state.kubernetes == tools::KUBERNETES.version;

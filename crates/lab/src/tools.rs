@@ -9,6 +9,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 use crate::cache::Cache;
 
 pub mod build;
+pub mod crds;
 pub mod go;
 pub mod replace;
 
@@ -101,13 +102,87 @@ pub const ETCD: Tool = Tool {
     usual_build: Duration::from_mins(1),
 };
 
+/// What pods ask for names.
+pub const COREDNS: Tool = Tool {
+    name: "coredns",
+    module: "github.com/coredns/coredns",
+    version: "v1.14.7",
+    packages: &[Package {
+        path: "",
+        program: "coredns",
+    }],
+    ldflags: "",
+    usual_build: Duration::from_secs(210),
+};
+
+/// KEDA's operator.
+pub const KEDA: Tool = Tool {
+    name: "keda",
+    module: "github.com/kedacore/keda/v2",
+    version: "v2.20.2",
+    packages: &[Package {
+        path: "cmd/operator",
+        program: "keda-operator",
+    }],
+    ldflags: "",
+    usual_build: Duration::from_secs(400),
+};
+
+/// KEDA's metrics adapter, which few tests need: those that scale above 1.
+pub const KEDA_ADAPTER: Tool = Tool {
+    name: "keda-adapter",
+    module: KEDA.module,
+    version: KEDA.version,
+    packages: &[Package {
+        path: "cmd/adapter",
+        program: "keda-adapter",
+    }],
+    ldflags: "",
+    usual_build: Duration::from_mins(1),
+};
+
+/// The controller of Argo Rollouts.
+pub const ROLLOUTS: Tool = Tool {
+    name: "argo-rollouts",
+    module: "github.com/argoproj/argo-rollouts",
+    version: "v1.9.2",
+    packages: &[Package {
+        path: "cmd/rollouts-controller",
+        program: "rollouts-controller",
+    }],
+    ldflags: "",
+    usual_build: Duration::from_secs(270),
+};
+
+/// What tells Prometheus about a node.
+pub const NODE_EXPORTER: Tool = Tool {
+    name: "node-exporter",
+    module: "github.com/prometheus/node_exporter",
+    version: "v1.10.2",
+    packages: &[Package {
+        path: "",
+        program: "node_exporter",
+    }],
+    ldflags: "",
+    usual_build: Duration::from_secs(30),
+};
+
 /// All that a control plane needs.
 pub const CONTROL_PLANE: &[&Tool] = &[&ETCD, &KUBERNETES];
 /// All that a cluster with nodes needs, without add-ons.
 pub const CLUSTER: &[&Tool] = &[&ETCD, &KUBERNETES, &KUBERNETES_NODE];
 
 /// Every tool there is.
-pub const ALL: &[&Tool] = &[&ETCD, &KUBERNETES, &KUBERNETES_NODE];
+pub const ALL: &[&Tool] = &[
+    &ETCD,
+    &KUBERNETES,
+    &KUBERNETES_NODE,
+    &COREDNS,
+    &KEDA,
+    &KEDA_ADAPTER,
+    &ROLLOUTS,
+    &NODE_EXPORTER,
+];
 
 impl Tool {
     /// Where this version's programs lie once they are built.

@@ -10,7 +10,9 @@ use std::{
 
 use rustix::process::Signal;
 
-use super::{ClusterError, cgroup, kubelet, layout::Layout, machine, mounts, proxy};
+use super::{
+    ClusterError, add_on::rabbitmq, cgroup, kubelet, layout::Layout, machine, mounts, proxy,
+};
 use crate::{cache::Cache, marks};
 
 /// Removes it all; nothing to remove is as good.
@@ -49,6 +51,12 @@ fn end_processes(layout: &Layout) -> Result<(), ClusterError> {
     marks::end(directory, |part| {
         part.ends_with(kubelet::PART) || part.ends_with(proxy::PART)
     });
+    // The broker would take 6 s to leave in order, for data that goes with it.
+    for process in marks::of(directory) {
+        if process.part == rabbitmq::PART || process.part == rabbitmq::EPMD {
+            marks::send(&process, Signal::KILL);
+        }
+    }
     let cgroups_are_gone = cgroup::remove(&layout.cgroup());
     let left = marks::stop_with_keeper(directory);
     if left.is_empty() && cgroups_are_gone {

@@ -43,36 +43,54 @@ pub const PROBE_PROGRAM: Program = Program {
     source: include_str!("images/probe.go"),
 };
 
-/// The image of one of our programs as a tar; it is built once per version of its source.
+/// What Prometheus asks for its targets.
+pub const DISCOVERY_PROGRAM: Program = Program {
+    name: "discovery",
+    source: include_str!("add_on/discovery.go"),
+};
+
+/// The image of one of our programs as a tar.
 pub fn of_program(
     cache: &Cache,
     reference: &str,
     program: Program,
 ) -> Result<PathBuf, ClusterError> {
-    let version = &digest(program.source.as_bytes())[..12];
-    let directory = cache.tools().join(format!("{}-{version}", program.name));
-    let image = directory.join(format!("{}.tar", program.name));
-    if image.exists() {
-        return Ok(image);
+    let built = program.build(cache)?;
+    let image = built.with_extension("tar");
+    if !image.exists() {
+        of_file(reference, &built, &image)?;
     }
-    let cannot_write = |source| ClusterError::Directory {
-        path: directory.clone(),
-        source,
-    };
-    fs::create_dir_all(&directory).map_err(cannot_write)?;
-    let module = format!("module weir-lab/{}\n\ngo 1.24\n", program.name);
-    fs::write(directory.join("go.mod"), module).map_err(cannot_write)?;
-    fs::write(directory.join("main.go"), program.source).map_err(cannot_write)?;
-    network::run(
-        Command::new("go")
-            .args(["build", "-trimpath", "-ldflags=-s -w", "-o", program.name])
-            .current_dir(&directory)
-            .env("CGO_ENABLED", "0")
-            .env("GOFLAGS", "-buildvcs=false")
-            .env("GOWORK", "off"),
-    )?;
-    of_file(reference, &directory.join(program.name), &image)?;
     Ok(image)
+}
+
+impl Program {
+    /// Builds it, once per version of its source.
+    pub fn build(self, cache: &Cache) -> Result<PathBuf, ClusterError> {
+        let version = &digest(self.source.as_bytes())[..12];
+        let directory = cache.tools().join(format!("{}-{version}", self.name));
+        let program = directory.join(self.name);
+        if program.exists() {
+            return Ok(program);
+        }
+        let cannot_write = |source| ClusterError::Directory {
+            path: directory.clone(),
+            source,
+        };
+        fs::create_dir_all(&directory).map_err(cannot_write)?;
+        let module = format!("module weir-lab/{}\n\ngo 1.24\n", self.name);
+        fs::write(directory.join("go.mod"), module).map_err(cannot_write)?;
+        fs::write(directory.join("main.go"), self.source).map_err(cannot_write)?;
+        network::run(
+            Command::new("go")
+                .args(["build", "-trimpath", "-ldflags=-s -w", "-o", "building"])
+                .current_dir(&directory)
+                .env("CGO_ENABLED", "0")
+                .env("GOFLAGS", "-buildvcs=false")
+                .env("GOWORK", "off"),
+        )?;
+        fs::rename(directory.join("building"), &program).map_err(cannot_write)?;
+        Ok(program)
+    }
 }
 
 /// Writes an image of one static program, which is its entry point, as a tar that `ctr images import` takes.
@@ -96,19 +114,25 @@ fn layout(reference: &str, name: &str, content: &[u8]) -> io::Result<Vec<u8>> {
     let mut layer = Vec::new();
     append(&mut layer, name, 0o755, content)?;
     finish(&mut layer);
+    // A large one takes a while to sum up: once is enough.
+    let layer_digest = digest(&layer);
     let configuration = serde_json::to_vec(&serde_json::json!({
         "architecture": architecture(),
         "os": "linux",
         "config": {"Entrypoint": [format!("/{name}")], "User": USER},
-        "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{}", digest(&layer))]},
+        "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{layer_digest}")]},
     }))?;
     let manifest = serde_json::to_vec(&serde_json::json!({
         "schemaVersion": 2,
         "mediaType": "application/vnd.oci.image.manifest.v1+json",
-        "config": blob("application/vnd.oci.image.config.v1+json", &configuration),
-        "layers": [blob("application/vnd.oci.image.layer.v1.tar", &layer)],
+        "config": blob("application/vnd.oci.image.config.v1+json", &digest(&configuration), &configuration),
+        "layers": [blob("application/vnd.oci.image.layer.v1.tar", &layer_digest, &layer)],
     }))?;
-    let mut described = blob("application/vnd.oci.image.manifest.v1+json", &manifest);
+    let mut described = blob(
+        "application/vnd.oci.image.manifest.v1+json",
+        &digest(&manifest),
+        &manifest,
+    );
     described["annotations"] = serde_json::json!({
         "io.containerd.image.name": reference,
         "org.opencontainers.image.ref.name": reference,
@@ -126,22 +150,21 @@ fn layout(reference: &str, name: &str, content: &[u8]) -> io::Result<Vec<u8>> {
         br#"{"imageLayoutVersion":"1.0.0"}"#,
     )?;
     append(&mut tar, "index.json", 0o644, &index)?;
-    for blob in [&configuration, &manifest, &layer] {
-        append(
-            &mut tar,
-            &format!("blobs/sha256/{}", digest(blob)),
-            0o644,
-            blob,
-        )?;
+    for (digest, blob) in [
+        (digest(&configuration), &configuration),
+        (digest(&manifest), &manifest),
+        (layer_digest, &layer),
+    ] {
+        append(&mut tar, &format!("blobs/sha256/{digest}"), 0o644, blob)?;
     }
     finish(&mut tar);
     Ok(tar)
 }
 
-fn blob(media_type: &str, content: &[u8]) -> serde_json::Value {
+fn blob(media_type: &str, digest: &str, content: &[u8]) -> serde_json::Value {
     serde_json::json!({
         "mediaType": media_type,
-        "digest": format!("sha256:{}", digest(content)),
+        "digest": format!("sha256:{digest}"),
         "size": content.len(),
     })
 }
