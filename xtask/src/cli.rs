@@ -45,6 +45,9 @@ pub(crate) enum Command {
     ///
     /// Builds what the server needs (once), starts it, runs `cargo test` and ends with a summary.
     Test {
+        /// Run the tests that need nodes, in a real cluster with its add-ons, instead of the others; needs root
+        #[arg(long)]
+        cluster: bool,
         /// A crate (`api`, `weir-api`, `crates/api`) or a part of tests' names; all tests if none is given
         what: Vec<String>,
         /// Arguments for the test programs, such as `-- --nocapture`
@@ -182,19 +185,43 @@ mod tests {
     #[test]
     fn what_follows_two_dashes_is_for_the_test_programs() {
         let cli = Cli::try_parse_from(["xtask", "test", "api", "--", "--nocapture"]).unwrap();
-        let Command::Test { what, arguments } = cli.command else {
+        let Command::Test {
+            cluster,
+            what,
+            arguments,
+        } = cli.command
+        else {
             panic!("another command")
         };
         assert_eq!(
-            (what, arguments),
-            (vec!["api".to_owned()], vec!["--nocapture".to_owned()])
+            (cluster, what, arguments),
+            (
+                false,
+                vec!["api".to_owned()],
+                vec!["--nocapture".to_owned()]
+            )
         );
+    }
+
+    #[test]
+    fn add_ons_are_a_list_of_known_names() {
+        let typed = ["xtask", "cluster", "up", "--with", "dns,keda", "--nodes=2"];
+        let Command::Cluster {
+            name,
+            command: ClusterCommand::Up { nodes, with },
+        } = Cli::try_parse_from(typed).unwrap().command
+        else {
+            panic!("another command")
+        };
+        assert_eq!((name.as_str(), nodes), ("weir", 2));
+        assert_eq!(with, [AddOn::Dns, AddOn::Keda]);
     }
 
     #[test]
     fn unknown_commands_and_parts_are_refused() {
         for typed in [
             &["xtask", "tset"][..],
+            &["xtask", "cluster", "up", "--with", "envoy"],
             &["xtask", "lab", "logs", "kubelet"],
             &["xtask", "lint", "all"],
         ] {

@@ -28,7 +28,16 @@ fn main() -> ExitCode {
         cli::Command::Cluster { name, command } => cluster::run(&name, command),
         cli::Command::Lab { command } => lab::run(command),
         cli::Command::Lint { steps } => Ok(lint::run(&steps)),
-        cli::Command::Test { what, arguments } => test::run(&what, &arguments),
+        cli::Command::Test {
+            cluster: false,
+            what,
+            arguments,
+        } => test::run(&what, &arguments),
+        cli::Command::Test {
+            cluster: true,
+            what,
+            arguments,
+        } => test::cluster::run(&what, &arguments),
         cli::Command::Tools { command } => tools::run(command.as_ref()),
     };
     outcome.unwrap_or_else(|error| {

@@ -96,7 +96,7 @@ impl Cluster {
         tell: &mut dyn FnMut(Step),
     ) -> Result<Self, ClusterError> {
         let layout = Layout::new(cache, &options.name)?;
-        if !rustix::process::geteuid().is_root() {
+        if !may_be_made() {
             return Err(ClusterError::NotRoot);
         }
         if options.nodes == 0 || options.nodes > layout::MOST_NODES {
@@ -158,7 +158,7 @@ impl Cluster {
     /// Removes the cluster of this name with all it has made; says whether there was anything.
     pub fn down(cache: &Cache, name: &str) -> Result<bool, ClusterError> {
         let layout = Layout::new(cache, name)?;
-        if !rustix::process::geteuid().is_root() {
+        if !may_be_made() {
             return Err(ClusterError::NotRoot);
         }
         if !clear::is_needed(&layout) {
@@ -167,6 +167,28 @@ impl Cluster {
         let _alone = lock(cache, &layout)?;
         clear::clear(cache, &layout)?;
         Ok(true)
+    }
+
+    /// The cluster whose network this process was started in, see [`Cluster::command`]; not asked whether it is well.
+    pub fn around_us(cache: &Cache) -> Result<Option<Self>, ClusterError> {
+        let Some(directory) = std::env::var_os(STATE_DIRECTORY).filter(|path| !path.is_empty())
+        else {
+            return Ok(None);
+        };
+        let layout = Layout::of(directory.into())?;
+        let state = State::read(layout.state_directory())
+            .ok_or_else(|| ClusterError::NotUp(layout.name().to_owned()))?;
+        Ok(Some(Self {
+            layout,
+            programs: Programs::of(cache),
+            cache: cache.clone(),
+            state,
+        }))
+    }
+
+    /// Where programs for it are built.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
     }
 
     /// Its names, directories and addresses.
@@ -269,6 +291,11 @@ impl Cluster {
         }
         wanted.iter().all(|part| running.contains(part))
     }
+}
+
+/// Is this process root's? Without that there are no namespaces, cgroups and mounts to be had.
+pub fn may_be_made() -> bool {
+    rustix::process::geteuid().is_root()
 }
 
 /// Names the state directory of the cluster whose network a process is in; [`Cluster::command`] sets it.

@@ -196,7 +196,7 @@ impl Cluster {
             add_on.start(self)?;
             self.state.add_ons.push(add_on.name().to_owned());
             let written = self.state.write(self.layout.state_directory());
-            written.map_err(|source| self.cannot_use(self.layout.state_directory(), source))?;
+            written.map_err(|source| cannot_use(self.layout.state_directory(), source))?;
             tell(Step::Done(what, began.elapsed()));
         }
         Ok(())
@@ -265,24 +265,24 @@ impl Cluster {
     /// Copies a certificate, its key and their authority to where a program looks for them.
     fn copy_certificates(&self, directory: &Path) -> Result<(), ClusterError> {
         let state = self.layout.state_directory();
-        let copies = [
+        let files = [
             ("serving.crt", "tls.crt"),
             ("serving.key", "tls.key"),
             ("ca.crt", "ca.crt"),
         ];
-        fs::create_dir_all(directory).map_err(|source| self.cannot_use(directory, source))?;
-        for (from, to) in copies {
+        fs::create_dir_all(directory).map_err(|source| cannot_use(directory, source))?;
+        for (from, to) in files {
             let copied = fs::copy(pki::file(state, from), directory.join(to));
-            copied.map_err(|source| self.cannot_use(directory, source))?;
+            copied.map_err(|source| cannot_use(directory, source))?;
         }
         Ok(())
     }
+}
 
-    fn cannot_use(&self, path: &Path, source: std::io::Error) -> ClusterError {
-        ClusterError::Directory {
-            path: path.to_owned(),
-            source,
-        }
+fn cannot_use(path: &Path, source: std::io::Error) -> ClusterError {
+    ClusterError::Directory {
+        path: path.to_owned(),
+        source,
     }
 }
 

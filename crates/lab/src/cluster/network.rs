@@ -17,7 +17,7 @@ use std::{
     ffi::OsStr,
     fs::{self, File},
     io,
-    os::fd::AsFd,
+    os::{fd::AsFd, unix::fs::MetadataExt},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     thread,
@@ -77,6 +77,13 @@ impl Network {
         command
     }
 
+    /// Is this thread inside?
+    pub fn is_here(&self) -> bool {
+        let id = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+        let here = id(Path::new("/proc/thread-self/ns/net"));
+        here.is_some() && here == id(&self.file)
+    }
+
     fn create(&self) -> Result<(), ClusterError> {
         let directory = |source| ClusterError::Directory {
             path: self.file.clone(),
@@ -110,7 +117,7 @@ impl Network {
 }
 
 /// Runs a short program; its error is what it said.
-pub(super) fn run(command: &mut Command) -> Result<(), ClusterError> {
+pub(crate) fn run(command: &mut Command) -> Result<(), ClusterError> {
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|source| ClusterError::Run {
         program: command.get_program().into(),

@@ -33,21 +33,13 @@ pub struct Program {
 }
 
 /// For [`PAUSE`].
-pub const PAUSE_PROGRAM: Program = Program {
-    name: "pause",
-    source: include_str!("images/pause.go"),
-};
+pub const PAUSE_PROGRAM: Program = Program::new("pause", include_str!("images/pause.go"));
 /// For [`PROBE`].
-pub const PROBE_PROGRAM: Program = Program {
-    name: "probe",
-    source: include_str!("images/probe.go"),
-};
+pub const PROBE_PROGRAM: Program = Program::new("probe", include_str!("images/probe.go"));
 
 /// What Prometheus asks for its targets.
-pub const DISCOVERY_PROGRAM: Program = Program {
-    name: "discovery",
-    source: include_str!("add_on/discovery.go"),
-};
+pub const DISCOVERY_PROGRAM: Program =
+    Program::new("discovery", include_str!("add_on/discovery.go"));
 
 /// The image of one of our programs as a tar.
 pub fn of_program(
@@ -64,6 +56,11 @@ pub fn of_program(
 }
 
 impl Program {
+    /// A program of this name, from one file of Go without dependencies.
+    pub const fn new(name: &'static str, source: &'static str) -> Self {
+        Self { name, source }
+    }
+
     /// Builds it, once per version of its source.
     pub fn build(self, cache: &Cache) -> Result<PathBuf, ClusterError> {
         let version = &digest(self.source.as_bytes())[..12];

@@ -8,6 +8,7 @@
 use std::{fs, net::Ipv4Addr, path::Path};
 
 use super::super::{Cluster, ClusterError, http, launch, layout, sandbox_image};
+use super::cannot_use;
 use super::node_exporter;
 use crate::{control_plane::flag, pki};
 
@@ -23,7 +24,7 @@ pub(super) fn start(cluster: &Cluster) -> Result<(), ClusterError> {
     let configuration = configuration().to_string();
     fs::create_dir_all(&directory)
         .and_then(|()| fs::write(&file, configuration))
-        .map_err(|source| cluster.cannot_use(&directory, source))?;
+        .map_err(|source| cannot_use(&directory, source))?;
     start_discovery(cluster)?;
     let listen = format!("{}:{PORT}", layout::CONTROL_PLANE);
     let launch = cluster.launch(PART, Path::new("prometheus")).args([

@@ -5,6 +5,7 @@
 use std::{fs, path::Path};
 
 use super::super::{Cluster, ClusterError, http, launch, launch::Launch, layout};
+use super::cannot_use;
 
 /// The broker.
 pub const PART: &str = "rabbitmq";
@@ -32,7 +33,7 @@ pub(super) fn start(cluster: &Cluster) -> Result<(), ClusterError> {
                 "[rabbitmq_management,rabbitmq_prometheus].\n",
             )
         })
-        .map_err(|source| cluster.cannot_use(&directory, source))?;
+        .map_err(|source| cannot_use(&directory, source))?;
 
     // Started by us: the one that Erlang starts by itself would be a daemon that outlives the broker.
     let epmd = cluster.launch(EPMD, Path::new("epmd")).args([
