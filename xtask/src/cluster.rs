@@ -1,6 +1,6 @@
 //! `cargo xtask cluster`: a real cluster by hand.
 //!
-//! The work is [`weir_lab::cluster`]'s; here is only what people type and see of it.
+//! The work is [`mod@weir_lab::cluster`]'s; here is only what people type and see of it.
 
 use std::{
     ffi::OsString,
@@ -107,7 +107,8 @@ fn down(cache: &Cache, name: &str) -> Result<ExitCode> {
 }
 
 fn running(cache: &Cache, name: &str) -> Result<Cluster> {
-    let cluster = Cluster::open(cache, name)?;
+    // Not asked whether it is well: one that is not is what people want to look at.
+    let cluster = Cluster::find(cache, name)?;
     cluster.with_context(|| ClusterError::NotUp(name.to_owned()).to_string())
 }
 

@@ -37,7 +37,7 @@ use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 pub use self::error::ClusterError;
@@ -58,6 +58,10 @@ use crate::{
 pub const BY_HAND: &str = "weir";
 /// The name of the cluster that `cargo xtask test --cluster` uses.
 pub const FOR_TESTS: &str = "weir-test";
+
+/// How long a running API server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+const GLANCE: Duration = Duration::from_millis(100);
 
 /// What a cluster should be.
 #[derive(Clone, Debug)]
@@ -136,23 +140,38 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// The cluster of this name, if it is up and well.
-    pub fn open(cache: &Cache, name: &str) -> Result<Option<Self>, ClusterError> {
+    /// The cluster of this name, if it was up once; it may not be well.
+    pub fn find(cache: &Cache, name: &str) -> Result<Option<Self>, ClusterError> {
         let layout = Layout::new(cache, name)?;
-        let Some(state) = State::read(layout.state_directory()) else {
-            return Ok(None);
-        };
-        let cluster = Self {
+        let state = State::read(layout.state_directory());
+        Ok(state.map(|state| Self {
             layout,
             programs: Programs::of(cache),
             cache: cache.clone(),
             state,
-        };
-        let is_current = cluster.state.kubernetes == tools::KUBERNETES.version;
-        Ok(
-            (is_current && cluster.all_parts_run() && cluster.answers("/readyz"))
-                .then_some(cluster),
-        )
+        }))
+    }
+
+    /// The cluster of this name, if it is up and well.
+    pub fn open(cache: &Cache, name: &str) -> Result<Option<Self>, ClusterError> {
+        Ok(Self::find(cache, name)?.filter(Self::is_well))
+    }
+
+    /// Do all parts run, and does the API server answer?
+    ///
+    /// One that runs is given time to answer: on a busy machine it may be slow, and others may be using it.
+    pub fn is_well(&self) -> bool {
+        if self.state.kubernetes != tools::KUBERNETES.version {
+            return false;
+        }
+        let deadline = Instant::now() + PATIENCE;
+        while self.all_parts_run() && Instant::now() < deadline {
+            if self.answers("/readyz") {
+                return true;
+            }
+            std::thread::sleep(GLANCE);
+        }
+        false
     }
 
     /// Removes the cluster of this name with all it has made; says whether there was anything.
@@ -284,7 +303,7 @@ impl Cluster {
     fn all_parts_run(&self) -> bool {
         let running = self.parts();
         let mut wanted: Vec<String> = control_plane::PARTS.map(str::to_owned).to_vec();
-        wanted.push(proxy::PART.to_owned());
+        wanted.extend([control::SCHEDULER, proxy::PART].map(str::to_owned));
         for node in self.nodes() {
             wanted
                 .extend([containerd::PART, kubelet::PART, proxy::PART].map(|part| node.part(part)));

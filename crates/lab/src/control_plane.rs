@@ -1,6 +1,6 @@
 //! The command lines of etcd, kube-apiserver and kube-controller-manager, and how each shows that it is ready.
 //!
-//! Everything listens on 127.0.0.1 alone, or where a [`crate::cluster`] has nodes of its own. Admission, RBAC, service accounts and feature gates are as in any
+//! Everything listens on 127.0.0.1 alone, or where a [`mod@crate::cluster`] has nodes of its own. Admission, RBAC, service accounts and feature gates are as in any
 //! cluster; only durability is given up, since the data goes with the server. [`crate::server`] starts these
 //! in order; [`crate::pki`] has made the files that they name.
 

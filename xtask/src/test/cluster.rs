@@ -3,7 +3,12 @@
 //! The addresses of a cluster exist in its network namespaces alone, so that is where `cargo test` runs, without a way
 //! out. Everything that needs the network or takes long is done before: tools, packages, the build of the tests.
 
-use std::{env, process::ExitCode, time::Instant};
+use std::{
+    env,
+    fs::{self, File},
+    process::ExitCode,
+    time::Instant,
+};
 
 use anyhow::Result;
 use weir_lab::{
@@ -59,6 +64,7 @@ pub(crate) fn run(what: &[String], arguments: &[String]) -> Result<ExitCode> {
         nodes: NODES,
         add_ons: ADD_ONS.to_vec(),
     };
+    let _alone = alone(&cache)?;
     let was_up = Cluster::open(&cache, &options.name)?.is_some();
     let taken = crate::cluster::take(&cache, &options);
     let cluster = match taken {
@@ -92,6 +98,19 @@ pub(crate) fn run(what: &[String], arguments: &[String]) -> Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Waits for other runs on this machine, which would take the cluster away from under us; the kernel ends the wait
+/// however they end.
+fn alone(cache: &Cache) -> Result<File> {
+    let path = cache.clusters().join("tests.lock");
+    fs::create_dir_all(cache.clusters())?;
+    let file = File::create(&path)?;
+    if file.try_lock().is_err() {
+        println!("another run uses the cluster for tests: waiting for it");
+        file.lock()?;
+    }
+    Ok(file)
 }
 
 /// Takes the cluster down if it is ours and nobody will want to look at it.

@@ -18,7 +18,8 @@ use crate::{
 
 /// The user that kube-proxies act as.
 pub const PROXY: &str = "kube-proxy";
-const SCHEDULER: &str = "kube-scheduler";
+/// The scheduler, as a part and as a user.
+pub const SCHEDULER: &str = "kube-scheduler";
 const SCHEDULER_PORT: u16 = 10259;
 
 /// In a namespace of their own the usual ports are always free.
