@@ -123,7 +123,7 @@ impl AddOn {
                 prometheus::PART.to_owned(),
             ],
             Self::Keda => vec![keda::OPERATOR.to_owned()],
-            Self::KedaAdapter => vec![keda::OPERATOR.to_owned(), keda::ADAPTER.to_owned()],
+            Self::KedaAdapter => vec![keda::ADAPTER.to_owned()],
             Self::Rollouts => vec![rollouts::PART.to_owned()],
             Self::Rabbitmq => vec![rabbitmq::EPMD.to_owned(), rabbitmq::PART.to_owned()],
             Self::NodeExporter => {

@@ -20,7 +20,6 @@ const OPERATOR_HEALTH: u16 = 18081;
 /// Where the operator tells the adapter what it measures.
 const BETWEEN_THEM: &str = "127.0.0.1:9666";
 const ADAPTER_PORT: u16 = 16443;
-const ADAPTER_METRICS: u16 = 18082;
 
 pub(super) fn start_operator(cluster: &Cluster) -> Result<(), ClusterError> {
     let namespace = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
@@ -72,7 +71,6 @@ pub(super) fn start_adapter(cluster: &Cluster) -> Result<(), ClusterError> {
             &certificates.join("tls.key").to_string_lossy(),
         ),
         flag("cert-dir", &certificates.to_string_lossy()),
-        flag("metrics-port", &ADAPTER_METRICS.to_string()),
     ]);
     let mut child = launch.start(&cluster.layout)?;
     launch::wait_until_ready(&cluster.layout, ADAPTER, &mut child, || {
