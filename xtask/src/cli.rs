@@ -1,6 +1,10 @@
 //! What can be typed after `cargo xtask`. Parsing does no work; the commands' modules do.
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{
+    Parser, Subcommand, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use weir_lab::cluster::add_on::AddOn;
 
 /// Everything a developer of Weir runs.
 #[derive(Parser)]
@@ -12,6 +16,16 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// A real cluster on this machine: a control plane and nodes in network namespaces; needs root
+    ///
+    /// Nothing in it can reach anything outside, and nothing outside can reach it but through these commands.
+    Cluster {
+        /// Which cluster; clusters of different names do not see each other
+        #[arg(long, global = true, default_value = weir_lab::cluster::BY_HAND)]
+        name: String,
+        #[command(subcommand)]
+        command: ClusterCommand,
+    },
     /// A real Kubernetes API server by hand: etcd, kube-apiserver and kube-controller-manager
     ///
     /// It is the same server that the tests use. It listens on 127.0.0.1 alone and needs no root.
@@ -31,6 +45,9 @@ pub(crate) enum Command {
     ///
     /// Builds what the server needs (once), starts it, runs `cargo test` and ends with a summary.
     Test {
+        /// Run the tests that need nodes, in a real cluster with its add-ons, instead of the others; needs root
+        #[arg(long)]
+        cluster: bool,
         /// A crate (`api`, `weir-api`, `crates/api`) or a part of tests' names; all tests if none is given
         what: Vec<String>,
         /// Arguments for the test programs, such as `-- --nocapture`
@@ -86,9 +103,57 @@ pub(crate) enum LabCommand {
 }
 
 #[derive(Subcommand)]
+pub(crate) enum ClusterCommand {
+    /// Start the cluster and leave it running
+    Up {
+        /// How many nodes
+        #[arg(long, default_value_t = 3)]
+        nodes: u8,
+        /// What to start beside Kubernetes; a cluster that is up gets what it does not have yet
+        #[arg(long, value_delimiter = ',', value_parser = add_on())]
+        with: Vec<AddOn>,
+    },
+    /// Remove the cluster with everything that it made on this machine, however it ended
+    Down,
+    /// What runs, and with how much memory
+    Status,
+    /// Run kubectl as cluster-admin; all arguments are passed on
+    #[command(disable_help_flag = true)]
+    Kubectl {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
+    /// Run any program in the control plane's network, with KUBECONFIG set
+    Exec {
+        /// The program and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        command: Vec<std::ffi::OsString>,
+    },
+    /// Bring images onto every node
+    Load {
+        /// Tars of images, as `cargo xtask image` or `docker save` make them
+        #[arg(required = true)]
+        images: Vec<std::path::PathBuf>,
+    },
+    /// Print the log of one part
+    Logs {
+        /// Which part, such as kube-apiserver or n1-kubelet
+        part: String,
+    },
+}
+
+#[derive(Subcommand)]
 pub(crate) enum ToolsCommand {
     /// Build what is missing
-    Build,
+    Build {
+        /// Which tools; those that every test needs if none is given
+        names: Vec<String>,
+    },
+}
+
+fn add_on() -> impl TypedValueParser<Value = AddOn> {
+    let names = PossibleValuesParser::new(AddOn::ALL.map(AddOn::name));
+    names.try_map(|name| AddOn::named(&name).ok_or("there is no such add-on"))
 }
 
 #[cfg(test)]
@@ -120,19 +185,43 @@ mod tests {
     #[test]
     fn what_follows_two_dashes_is_for_the_test_programs() {
         let cli = Cli::try_parse_from(["xtask", "test", "api", "--", "--nocapture"]).unwrap();
-        let Command::Test { what, arguments } = cli.command else {
+        let Command::Test {
+            cluster,
+            what,
+            arguments,
+        } = cli.command
+        else {
             panic!("another command")
         };
         assert_eq!(
-            (what, arguments),
-            (vec!["api".to_owned()], vec!["--nocapture".to_owned()])
+            (cluster, what, arguments),
+            (
+                false,
+                vec!["api".to_owned()],
+                vec!["--nocapture".to_owned()]
+            )
         );
+    }
+
+    #[test]
+    fn add_ons_are_a_list_of_known_names() {
+        let typed = ["xtask", "cluster", "up", "--with", "dns,keda", "--nodes=2"];
+        let Command::Cluster {
+            name,
+            command: ClusterCommand::Up { nodes, with },
+        } = Cli::try_parse_from(typed).unwrap().command
+        else {
+            panic!("another command")
+        };
+        assert_eq!((name.as_str(), nodes), ("weir", 2));
+        assert_eq!(with, [AddOn::Dns, AddOn::Keda]);
     }
 
     #[test]
     fn unknown_commands_and_parts_are_refused() {
         for typed in [
             &["xtask", "tset"][..],
+            &["xtask", "cluster", "up", "--with", "envoy"],
             &["xtask", "lab", "logs", "kubelet"],
             &["xtask", "lint", "all"],
         ] {

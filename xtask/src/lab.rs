@@ -11,7 +11,7 @@ use weir_lab::{
     keeper, marks, pki,
     server::{self, Server},
     state::State,
-    tools::Programs,
+    tools::{CONTROL_PLANE, Programs},
 };
 
 use crate::{
@@ -48,7 +48,7 @@ pub(crate) fn take(cache: &Cache) -> Result<Server> {
 }
 
 fn up(cache: &Cache) -> Result<ExitCode> {
-    tools::ensure(cache)?;
+    tools::ensure(CONTROL_PLANE, cache)?;
     let server = take(cache)?;
     let directory = server.state_directory();
     if marks::of(directory)

@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, reason = "a program for the command line")]
 
 mod cli;
+mod cluster;
 mod lab;
 mod lint;
 mod progress;
@@ -24,9 +25,19 @@ use clap::Parser;
 fn main() -> ExitCode {
     end_quietly_when_nobody_reads();
     let outcome = match cli::Cli::parse().command {
+        cli::Command::Cluster { name, command } => cluster::run(&name, command),
         cli::Command::Lab { command } => lab::run(command),
         cli::Command::Lint { steps } => Ok(lint::run(&steps)),
-        cli::Command::Test { what, arguments } => test::run(&what, &arguments),
+        cli::Command::Test {
+            cluster: false,
+            what,
+            arguments,
+        } => test::run(&what, &arguments),
+        cli::Command::Test {
+            cluster: true,
+            what,
+            arguments,
+        } => test::cluster::run(&what, &arguments),
         cli::Command::Tools { command } => tools::run(command.as_ref()),
     };
     outcome.unwrap_or_else(|error| {

@@ -1,8 +1,10 @@
 //! `cargo xtask test`: the tools, the shared API server, `cargo test`, and a summary.
 //!
 //! [`plan`] decides what to run, [`programs`] knows the test programs' names, [`output`] reads what `cargo test`
-//! prints, [`summary`] says how it went; all are functions of values. Here they are put together.
+//! prints, [`summary`] says how it went; all are functions of values. Here they are put together; [`cluster`] does
+//! the same for tests that need nodes.
 
+pub(crate) mod cluster;
 mod output;
 mod plan;
 mod programs;
@@ -18,13 +20,14 @@ use std::{
 use anyhow::{Context, Result};
 use weir_lab::{
     cache::Cache,
+    cluster::network::Network,
     server::Server,
     tools::{self, go},
 };
 
 use self::{
     output::Output,
-    plan::{Plan, Selection},
+    plan::{Around, Plan, Selection},
     programs::Names,
     summary::Summary,
 };
@@ -57,21 +60,25 @@ pub(crate) fn run(what: &[String], arguments: &[String]) -> Result<ExitCode> {
         None
     } else {
         // Also with a server that was given to us: some tests start one of their own.
-        tool_commands::ensure(&cache)?;
+        tool_commands::ensure(tools::CONTROL_PLANE, &cache)?;
         let is_given = env::var_os(KUBECONFIG).is_some_and(|path| !path.is_empty());
         (!is_given).then(|| lab::take(&cache)).transpose()?
     };
     let plan = Plan {
         selection,
         arguments: arguments.to_vec(),
-        with_server: no_server.is_none(),
+        around: if no_server.is_none() {
+            Around::Server
+        } else {
+            Around::Nothing
+        },
     };
 
     let mut summary = Summary {
         programs: Vec::new(),
         cargo_succeeded: false,
         no_server,
-        is_ci: env::var("CI").is_ok_and(|ci| ci == "true"),
+        is_ci: is_ci(),
         filters: plan.selection.filters.clone(),
         took: began.elapsed(),
     };
@@ -80,17 +87,20 @@ pub(crate) fn run(what: &[String], arguments: &[String]) -> Result<ExitCode> {
         let skipped = match plan.listing() {
             Some(listing) => {
                 let mut output = Output::new(&names);
-                stream(cargo(&listing, None), &mut output, false)?;
+                stream(cargo(&listing, None), None, &mut output, false)?;
                 output.listed
             }
             None => Vec::new(),
         };
         let mut output = Output::new(&names);
-        let status = stream(cargo(&plan.run(), server.as_ref()), &mut output, true)?;
+        let status = stream(cargo(&plan.run(), server.as_ref()), None, &mut output, true)?;
         summary.cargo_succeeded = status.success();
         summary.programs = output.finish(&skipped);
     }
     summary.took = began.elapsed();
+    println!(
+        "\nTests that need nodes are not among these: `cargo xtask test --cluster` runs them."
+    );
     println!("\n{summary}");
     Ok(if summary.is_success() {
         ExitCode::SUCCESS
@@ -112,6 +122,10 @@ fn build(plan: &Plan, metadata: &Metadata) -> Result<Option<Names>> {
         .collect();
     let names = Names::parse(&String::from_utf8_lossy(&built.stdout), &packages);
     Ok(built.status.success().then_some(names))
+}
+
+fn is_ci() -> bool {
+    env::var("CI").is_ok_and(|ci| ci == "true")
 }
 
 /// The reason why tests that need an API server cannot be run here, if there is one.
@@ -138,10 +152,21 @@ fn cargo(arguments: &[String], server: Option<&Server>) -> Command {
 /// Runs cargo and reads what it prints, passing it on if `aloud`.
 ///
 /// Both of its outputs go through one pipe: which program a line belongs to shows only in their order.
-fn stream(mut command: Command, output: &mut Output, aloud: bool) -> Result<ExitStatus> {
+fn stream(
+    mut command: Command,
+    network: Option<&Network>,
+    output: &mut Output,
+    aloud: bool,
+) -> Result<ExitStatus> {
     let (reader, writer) = io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer);
-    let mut child = command.spawn().context("cannot run cargo")?;
+    let spawned = match network {
+        Some(network) => network
+            .inside(|| command.spawn())
+            .and_then(|spawned| spawned),
+        None => command.spawn(),
+    };
+    let mut child = spawned.context("cannot run cargo")?;
     // It holds the writing end; with that open the pipe would never end.
     drop(command);
 

@@ -4,11 +4,11 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use weir_lab::{
     cache::Cache,
     tools::{
-        self, CONTROL_PLANE, Tool,
+        self, ALL, CONTROL_PLANE, Tool,
         build::{self, Progress as Building},
     },
 };
@@ -22,23 +22,38 @@ use crate::{
 pub(crate) fn run(command: Option<&ToolsCommand>) -> Result<ExitCode> {
     let cache = Cache::of_environment()?;
     match command {
-        Some(ToolsCommand::Build) => {
-            ensure(&cache)?;
+        Some(ToolsCommand::Build { names }) => {
+            ensure(&chosen(names)?, &cache)?;
             println!("{}", list(&cache));
         }
         None => {
             println!("{}", list(&cache));
-            if !tools::missing(CONTROL_PLANE, &cache).is_empty() {
-                println!("\nBuild what is missing with `cargo xtask tools build`.");
-            }
+            println!(
+                "\nEach is built when it is first needed; `cargo xtask tools build [TOOL]…` builds it now."
+            );
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds what is missing, and says so; says nothing when all is there.
-pub(crate) fn ensure(cache: &Cache) -> Result<()> {
-    let missing = tools::missing(CONTROL_PLANE, cache);
+/// The tools of these names; those of the control plane if none is given.
+fn chosen(names: &[String]) -> Result<Vec<&'static Tool>> {
+    if names.is_empty() {
+        return Ok(CONTROL_PLANE.to_vec());
+    }
+    let find = |name: &String| {
+        let found = ALL.iter().copied().find(|tool| tool.name == name);
+        found.with_context(|| {
+            let known: Vec<&str> = ALL.iter().map(|tool| tool.name).collect();
+            format!("there is no tool {name}; there are {}", known.join(", "))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// Builds those that are missing, and says so; says nothing when all are there.
+pub(crate) fn ensure(wanted: &[&'static Tool], cache: &Cache) -> Result<()> {
+    let missing = tools::missing(wanted, cache);
     if missing.is_empty() {
         return Ok(());
     }
@@ -50,7 +65,7 @@ pub(crate) fn ensure(cache: &Cache) -> Result<()> {
         human(missing.iter().map(|tool| tool.usual_build).sum()),
     );
     let progress = Progress::new();
-    build::build(CONTROL_PLANE, cache, &mut |event| match event {
+    build::build(wanted, cache, &mut |event| match event {
         Building::WaitingForAnotherBuild => {
             progress.doing("another process builds the tools: waiting for it");
         }
@@ -87,7 +102,7 @@ fn list(cache: &Cache) -> String {
         "programs",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(CONTROL_PLANE.iter().map(|tool| row(tool, cache)));
+    rows.extend(ALL.iter().map(|tool| row(tool, cache)));
     let align = [
         Align::Left,
         Align::Left,

@@ -119,7 +119,7 @@ fn with_causes(error: &dyn Error) -> String {
     causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
 }
 
-fn cache() -> Cache {
+pub(crate) fn cache() -> Cache {
     Cache::of_environment().unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -128,23 +128,26 @@ async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) ->
     done.unwrap_or_else(|error| panic!("starting the API server failed: {error}"))
 }
 
-/// A new client each time: the connections of one belong to a runtime, and each test has its own.
 async fn connect(kubeconfig: PathBuf, cache: &Cache, server: Option<Arc<Server>>) -> ApiServer {
+    ApiServer {
+        client: client(&kubeconfig).await,
+        kubeconfig,
+        kubectl: Programs::of(cache).kubectl,
+        _server: server,
+    }
+}
+
+/// A new client each time: the connections of one belong to a runtime, and each test has its own.
+pub(crate) async fn client(kubeconfig: &Path) -> Client {
     // Fails if one is installed already, which is as good.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let read = Kubeconfig::read_from(&kubeconfig)
+    let read = Kubeconfig::read_from(kubeconfig)
         .unwrap_or_else(|error| panic!("cannot read {}: {error}", kubeconfig.display()));
     let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
     let mut config =
         config.unwrap_or_else(|error| panic!("cannot use {}: {error}", kubeconfig.display()));
     // Taken from the environment, where it is meant for the way out of this machine.
     config.proxy_url = None;
-    let client = Client::try_from(config)
-        .unwrap_or_else(|error| panic!("no client for {}: {error}", kubeconfig.display()));
-    ApiServer {
-        client,
-        kubeconfig,
-        kubectl: Programs::of(cache).kubectl,
-        _server: server,
-    }
+    Client::try_from(config)
+        .unwrap_or_else(|error| panic!("no client for {}: {error}", kubeconfig.display()))
 }

@@ -1,7 +1,7 @@
 //! Where the lab keeps things: built programs, running servers, tools for `xtask`.
 //!
 //! All of it is outside the source tree and may be deleted at any time that nothing runs. [`crate::tools`]
-//! fills `tools/`, [`crate::server`] fills `run/`.
+//! fills `tools/`, [`crate::server`] fills `run/`, [`mod@crate::cluster`] fills `clusters/`.
 
 use std::{
     env,
@@ -64,6 +64,11 @@ impl Cache {
     /// Running servers, one state directory each.
     pub fn run(&self) -> PathBuf {
         self.root.join("run")
+    }
+
+    /// Clusters with nodes, one state directory each.
+    pub fn clusters(&self) -> PathBuf {
+        self.root.join("clusters")
     }
 
     /// The `--root` of `cargo install` for tools that lint needs.

@@ -1,6 +1,6 @@
 //! The command lines of etcd, kube-apiserver and kube-controller-manager, and how each shows that it is ready.
 //!
-//! Everything listens on 127.0.0.1 alone. Admission, RBAC, service accounts and feature gates are as in any
+//! Everything listens on 127.0.0.1 alone, or where a [`mod@crate::cluster`] has nodes of its own. Admission, RBAC, service accounts and feature gates are as in any
 //! cluster; only durability is given up, since the data goes with the server. [`crate::server`] starts these
 //! in order; [`crate::pki`] has made the files that they name.
 
@@ -39,11 +39,20 @@ pub enum Ready {
 /// The names of all parts, in the order of their start.
 pub const PARTS: [&str; 3] = ["etcd", "kube-apiserver", "kube-controller-manager"];
 
+/// Who must be able to reach the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Programs on this machine: it listens on 127.0.0.1.
+    Loopback,
+    /// The nodes of a network namespace, in which this is the API server's address.
+    Nodes(Ipv4Addr),
+}
+
 /// The parts of a control plane in this state directory, in the order of their start.
-pub fn parts(programs: &Programs, state_directory: &Path, ports: Ports) -> [Part; 3] {
+pub fn parts(programs: &Programs, state_directory: &Path, ports: Ports, reach: Reach) -> [Part; 3] {
     [
         etcd(programs, state_directory, ports),
-        api_server(programs, state_directory, ports),
+        api_server(programs, state_directory, ports, reach),
         controller_manager(programs, state_directory, ports),
     ]
 }
@@ -68,44 +77,58 @@ fn etcd(programs: &Programs, state_directory: &Path, ports: Ports) -> Part {
     }
 }
 
-fn api_server(programs: &Programs, state_directory: &Path, ports: Ports) -> Part {
+fn api_server(programs: &Programs, state_directory: &Path, ports: Ports, reach: Reach) -> Part {
     let file = |name: &str| {
         pki::file(state_directory, name)
             .to_string_lossy()
             .into_owned()
     };
+    let mut arguments = match reach {
+        Reach::Loopback => vec![
+            flag("bind-address", "127.0.0.1"),
+            flag("advertise-address", "127.0.0.1"),
+            // The endpoint of the service `kubernetes` may not be a loopback address.
+            flag("endpoint-reconciler-type", "none"),
+        ],
+        Reach::Nodes(address) => vec![
+            flag("bind-address", "0.0.0.0"),
+            flag("advertise-address", &address.to_string()),
+            // With these it speaks to kubelets, for logs and exec.
+            flag("kubelet-client-certificate", &file("kubelet-client.crt")),
+            flag("kubelet-client-key", &file("kubelet-client.key")),
+            flag("kubelet-certificate-authority", &file("ca.crt")),
+            flag("kubelet-preferred-address-types", "InternalIP"),
+        ],
+    };
+    arguments.extend([
+        flag("etcd-servers", &format!("http://127.0.0.1:{}", ports.etcd)),
+        flag("secure-port", &ports.api_server.to_string()),
+        flag("service-cluster-ip-range", "10.96.0.0/16"),
+        flag("authorization-mode", "Node,RBAC"),
+        flag("enable-admission-plugins", "NodeRestriction"),
+        flag("allow-privileged", "true"),
+        flag("tls-cert-file", &file("kube-apiserver.crt")),
+        flag("tls-private-key-file", &file("kube-apiserver.key")),
+        flag("client-ca-file", &file("ca.crt")),
+        flag("service-account-issuer", "https://kubernetes.default.svc"),
+        flag("service-account-key-file", &file("service-accounts.pub")),
+        flag(
+            "service-account-signing-key-file",
+            &file("service-accounts.key"),
+        ),
+        flag("requestheader-client-ca-file", &file("ca.crt")),
+        flag("requestheader-allowed-names", "front-proxy"),
+        flag("requestheader-username-headers", "X-Remote-User"),
+        flag("requestheader-group-headers", "X-Remote-Group"),
+        flag("requestheader-extra-headers-prefix", "X-Remote-Extra-"),
+        flag("proxy-client-cert-file", &file("front-proxy.crt")),
+        flag("proxy-client-key-file", &file("front-proxy.key")),
+        flag("enable-aggregator-routing", "true"),
+    ]);
     Part {
         name: PARTS[1],
         program: programs.kube_apiserver.clone(),
-        arguments: vec![
-            flag("etcd-servers", &format!("http://127.0.0.1:{}", ports.etcd)),
-            flag("bind-address", "127.0.0.1"),
-            flag("advertise-address", "127.0.0.1"),
-            flag("secure-port", &ports.api_server.to_string()),
-            // The endpoint of the service `kubernetes` may not be a loopback address.
-            flag("endpoint-reconciler-type", "none"),
-            flag("service-cluster-ip-range", "10.96.0.0/16"),
-            flag("authorization-mode", "Node,RBAC"),
-            flag("enable-admission-plugins", "NodeRestriction"),
-            flag("allow-privileged", "true"),
-            flag("tls-cert-file", &file("kube-apiserver.crt")),
-            flag("tls-private-key-file", &file("kube-apiserver.key")),
-            flag("client-ca-file", &file("ca.crt")),
-            flag("service-account-issuer", "https://kubernetes.default.svc"),
-            flag("service-account-key-file", &file("service-accounts.pub")),
-            flag(
-                "service-account-signing-key-file",
-                &file("service-accounts.key"),
-            ),
-            flag("requestheader-client-ca-file", &file("ca.crt")),
-            flag("requestheader-allowed-names", "front-proxy"),
-            flag("requestheader-username-headers", "X-Remote-User"),
-            flag("requestheader-group-headers", "X-Remote-Group"),
-            flag("requestheader-extra-headers-prefix", "X-Remote-Extra-"),
-            flag("proxy-client-cert-file", &file("front-proxy.crt")),
-            flag("proxy-client-key-file", &file("front-proxy.key")),
-            flag("enable-aggregator-routing", "true"),
-        ],
+        arguments,
         ready: Ready::Api(ports.api_server, "/readyz"),
     }
 }
@@ -145,7 +168,7 @@ fn controller_manager(programs: &Programs, state_directory: &Path, ports: Ports)
     }
 }
 
-fn flag(name: &str, value: &str) -> String {
+pub(crate) fn flag(name: &str, value: &str) -> String {
     format!("--{name}={value}")
 }
 

@@ -1,8 +1,10 @@
-//! Test support: a real Kubernetes API server on this machine, and what it is built from.
+//! Test support: a real Kubernetes API server on this machine, a real cluster, and what they are built from.
 //!
 //! Tests ask [`api_server()`] for the shared server and take a [`Namespace`] of their own on it; a test
 //! that changes cluster-wide things (CRDs, say) asks [`fresh_api_server`] for one to itself. Nobody
 //! stops a server by hand: it ends when its last user has gone, however that user ended.
+//!
+//! Tests that need nodes are run inside a [`mod@cluster`] and ask [`cluster()`] for it; [`fault`] breaks it.
 //!
 //! The modules, from the ground up:
 //!
@@ -11,10 +13,13 @@
 //! - [`pki`], [`ports`], [`control_plane`]: what a server is started with;
 //! - [`marks`], [`users`], [`keeper`]: who runs, who uses it, and who stops it;
 //! - [`server`]: takes the running server or starts one;
-//! - [`api_server()`] and [`Namespace`] (feature `client`): what tests call.
+//! - [`mod@cluster`], [`fault`]: a cluster with nodes and add-ons, and ways to break it;
+//! - [`api_server()`], [`cluster()`] and [`Namespace`] (feature `client`): what tests call.
 
 pub mod cache;
+pub mod cluster;
 pub mod control_plane;
+pub mod fault;
 pub mod keeper;
 pub mod marks;
 pub mod pki;
@@ -30,8 +35,12 @@ mod random;
 mod api_server;
 #[cfg(feature = "client")]
 mod namespace;
+#[cfg(feature = "client")]
+mod test_cluster;
 
 #[cfg(feature = "client")]
 pub use api_server::{ApiServer, api_server, fresh_api_server};
 #[cfg(feature = "client")]
 pub use namespace::Namespace;
+#[cfg(feature = "client")]
+pub use test_cluster::{TestCluster, cluster};

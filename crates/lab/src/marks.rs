@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getsid, kill_process};
 
 /// Names the state directory of the server that a process belongs to.
 pub const SERVER: &str = "WEIR_LAB";
@@ -68,6 +68,19 @@ pub fn of(state_directory: &Path) -> Vec<Marked> {
         .collect()
 }
 
+/// The process that was started as this part, without those that it started itself.
+///
+/// Each part leads a session of its own, and what it starts stays in that session.
+pub fn leader(state_directory: &Path, part: &str) -> Option<Marked> {
+    of(state_directory).into_iter().find(|process| {
+        let session = Pid::from_raw(process.pid).map(|pid| getsid(Some(pid)));
+        process.part == part
+            && session.is_some_and(|session| {
+                session.is_ok_and(|session| session.as_raw_pid() == process.pid)
+            })
+    })
+}
+
 /// Ends the processes that a server consists of, first politely; its keeper and its holder stay.
 ///
 /// This and the next two return what is left in the end: nothing, unless the kernel cannot end a process.
@@ -85,7 +98,8 @@ pub fn release(state_directory: &Path) -> Vec<Marked> {
     end(state_directory, |part| part == HOLDER)
 }
 
-fn end(state_directory: &Path, is_meant: impl Fn(&str) -> bool) -> Vec<Marked> {
+/// Ends the processes of those parts that are meant, first politely.
+pub fn end(state_directory: &Path, is_meant: impl Fn(&str) -> bool) -> Vec<Marked> {
     let remaining = || -> Vec<Marked> {
         of(state_directory)
             .into_iter()
@@ -109,7 +123,8 @@ fn end(state_directory: &Path, is_meant: impl Fn(&str) -> bool) -> Vec<Marked> {
     remaining()
 }
 
-fn send(process: &Marked, signal: Signal) {
+/// Sends a signal to a process.
+pub fn send(process: &Marked, signal: Signal) {
     if let Some(pid) = Pid::from_raw(process.pid) {
         // That it has ended by itself meanwhile is as good.
         let _ = kill_process(pid, signal);

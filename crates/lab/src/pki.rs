@@ -4,7 +4,7 @@
 //! and nothing here may be used for anything but tests. [`crate::control_plane`] refers to the files by name.
 
 use std::{
-    fs, io,
+    fs, io, iter,
     net::{IpAddr, Ipv4Addr},
     path::{Path, PathBuf},
 };
@@ -16,6 +16,7 @@ use rcgen::{
 
 /// Where certificates go, below the state directory.
 const DIRECTORY: &str = "pki";
+const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 
 /// Why certificates could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -34,11 +35,42 @@ pub enum PkiError {
 }
 
 /// Who a certificate is for.
-struct Subject<'a> {
-    file: &'a str,
-    name: &'a str,
-    /// The group, in Kubernetes' reading of a certificate.
-    group: Option<&'a str>,
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// What its files are called, without their endings.
+    pub file: String,
+    /// The user, in Kubernetes' reading of a certificate.
+    pub name: String,
+    /// The group, in the same reading.
+    pub group: Option<String>,
+    /// Where it serves, beside 127.0.0.1.
+    pub addresses: Vec<Ipv4Addr>,
+}
+
+impl Subject {
+    /// A certificate for a user of this name, in files of the name `file`.
+    pub fn new(file: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            file: file.into(),
+            name: name.into(),
+            group: None,
+            addresses: Vec::new(),
+        }
+    }
+
+    /// The same, in a group.
+    #[must_use]
+    pub fn in_group(mut self, group: &str) -> Self {
+        self.group = Some(group.to_owned());
+        self
+    }
+
+    /// The same, for a server at this address.
+    #[must_use]
+    pub fn at(mut self, address: Ipv4Addr) -> Self {
+        self.addresses.push(address);
+        self
+    }
 }
 
 /// The file `name` in the pki directory of this state directory.
@@ -48,16 +80,44 @@ pub fn file(state_directory: &Path, name: &str) -> PathBuf {
 
 /// The kubeconfig of cluster-admin.
 pub fn admin_kubeconfig(state_directory: &Path) -> PathBuf {
-    state_directory.join("admin.kubeconfig")
+    kubeconfig_of(state_directory, "admin")
 }
 
 /// The kubeconfig of the controller manager.
 pub fn controller_manager_kubeconfig(state_directory: &Path) -> PathBuf {
-    state_directory.join("kube-controller-manager.kubeconfig")
+    kubeconfig_of(state_directory, CONTROLLER_MANAGER)
 }
 
-/// Makes all certificates, keys and kubeconfigs for an API server on this port.
+/// The kubeconfig of the user whose certificate has this name.
+pub fn kubeconfig_of(state_directory: &Path, user: &str) -> PathBuf {
+    state_directory.join(format!("{user}.kubeconfig"))
+}
+
+/// Those that every control plane needs.
+pub fn control_plane_subjects() -> Vec<Subject> {
+    vec![
+        Subject::new("kube-apiserver", "kube-apiserver"),
+        Subject::new("admin", "admin").in_group("system:masters"),
+        Subject::new(CONTROLLER_MANAGER, "system:kube-controller-manager"),
+        // With this one the API server speaks to aggregated API servers.
+        Subject::new("front-proxy", "front-proxy"),
+    ]
+}
+
+/// Makes all certificates, keys and kubeconfigs for an API server on this port of 127.0.0.1.
 pub fn write(state_directory: &Path, api_server_port: u16) -> Result<(), PkiError> {
+    let url = format!("https://127.0.0.1:{api_server_port}");
+    let users = ["admin", CONTROLLER_MANAGER];
+    write_all(state_directory, &control_plane_subjects(), &users, &url)
+}
+
+/// Makes these certificates under a new authority, a key for service accounts, and kubeconfigs for `users`.
+pub fn write_all(
+    state_directory: &Path,
+    subjects: &[Subject],
+    users: &[&str],
+    url: &str,
+) -> Result<(), PkiError> {
     let directory = state_directory.join(DIRECTORY);
     fs::create_dir_all(&directory).map_err(|source| PkiError::Write {
         path: directory,
@@ -65,30 +125,8 @@ pub fn write(state_directory: &Path, api_server_port: u16) -> Result<(), PkiErro
     })?;
 
     let authority = authority(state_directory)?;
-    for subject in [
-        Subject {
-            file: "kube-apiserver",
-            name: "kube-apiserver",
-            group: None,
-        },
-        Subject {
-            file: "admin",
-            name: "admin",
-            group: Some("system:masters"),
-        },
-        Subject {
-            file: "kube-controller-manager",
-            name: "system:kube-controller-manager",
-            group: None,
-        },
-        // With this one the API server speaks to aggregated API servers.
-        Subject {
-            file: "front-proxy",
-            name: "front-proxy",
-            group: None,
-        },
-    ] {
-        certificate(state_directory, &authority, &subject)?;
+    for subject in subjects {
+        certificate(state_directory, &authority, subject)?;
     }
 
     let signs_tokens = KeyPair::generate()?;
@@ -100,15 +138,11 @@ pub fn write(state_directory: &Path, api_server_port: u16) -> Result<(), PkiErro
         &file(state_directory, "service-accounts.pub"),
         &signs_tokens.public_key_pem(),
     )?;
-
-    for (path, user) in [
-        (admin_kubeconfig(state_directory), "admin"),
-        (
-            controller_manager_kubeconfig(state_directory),
-            "kube-controller-manager",
-        ),
-    ] {
-        save(&path, &kubeconfig(state_directory, user, api_server_port))?;
+    for user in users {
+        save(
+            &kubeconfig_of(state_directory, user),
+            &kubeconfig(state_directory, user, url),
+        )?;
     }
     Ok(())
 }
@@ -132,26 +166,29 @@ fn authority(state_directory: &Path) -> Result<Issuer<'static, KeyPair>, PkiErro
 fn certificate(
     state_directory: &Path,
     authority: &Issuer<'_, KeyPair>,
-    subject: &Subject<'_>,
+    subject: &Subject,
 ) -> Result<(), PkiError> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::new(vec![
         "localhost".to_owned(),
         "kubernetes".to_owned(),
+        "kubernetes.default".to_owned(),
         "kubernetes.default.svc".to_owned(),
+        "kubernetes.default.svc.cluster.local".to_owned(),
     ])?;
-    params
-        .subject_alt_names
-        .push(SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+    for address in iter::once(&Ipv4Addr::LOCALHOST).chain(&subject.addresses) {
+        let address = SanType::IpAddress(IpAddr::V4(*address));
+        params.subject_alt_names.push(address);
+    }
     params.distinguished_name = rcgen::DistinguishedName::new();
-    if let Some(group) = subject.group {
+    if let Some(group) = &subject.group {
         params
             .distinguished_name
-            .push(DnType::OrganizationName, group);
+            .push(DnType::OrganizationName, group.as_str());
     }
     params
         .distinguished_name
-        .push(DnType::CommonName, subject.name);
+        .push(DnType::CommonName, subject.name.as_str());
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![
         ExtendedKeyUsagePurpose::ServerAuth,
@@ -169,14 +206,14 @@ fn certificate(
 }
 
 /// JSON, which is YAML as well, so that no path needs quoting rules of ours.
-fn kubeconfig(state_directory: &Path, user: &str, port: u16) -> String {
+fn kubeconfig(state_directory: &Path, user: &str, url: &str) -> String {
     serde_json::json!({
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "weir-lab",
         "contexts": [{"name": "weir-lab", "context": {"cluster": "weir-lab", "user": user}}],
         "clusters": [{"name": "weir-lab", "cluster": {
-            "server": format!("https://127.0.0.1:{port}"),
+            "server": url,
             "certificate-authority": file(state_directory, "ca.crt"),
         }}],
         "users": [{"name": user, "user": {

@@ -14,7 +14,7 @@ use std::{
 
 use crate::{
     cache::Cache,
-    control_plane::{self, Part},
+    control_plane::{self, Part, Reach},
     keeper, marks, pki,
     ports::{self, Ports},
     random::random_suffix,
@@ -195,7 +195,12 @@ impl Server {
         };
         // The keeper first: should we be killed while starting, it clears away what we had started.
         keeper::ensure(&self.state_directory).map_err(cannot_use)?;
-        for part in control_plane::parts(&self.programs, &self.state_directory, ports) {
+        for part in control_plane::parts(
+            &self.programs,
+            &self.state_directory,
+            ports,
+            Reach::Loopback,
+        ) {
             self.start_part(&part).inspect_err(|_| {
                 marks::stop(&self.state_directory);
             })?;
@@ -285,7 +290,7 @@ fn shared() -> String {
     format!("shared-{}-{identity:08x}", tools::KUBERNETES.version)
 }
 
-fn is_in_path(program: &str) -> bool {
+pub(crate) fn is_in_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }

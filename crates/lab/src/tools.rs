@@ -9,6 +9,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 use crate::cache::Cache;
 
 pub mod build;
+pub mod crds;
 pub mod go;
 pub mod replace;
 
@@ -63,6 +64,31 @@ pub const KUBERNETES: Tool = Tool {
     usual_build: Duration::from_mins(7),
 };
 
+/// kube-scheduler, kubelet and kube-proxy: what nodes need beside [`KUBERNETES`].
+///
+/// A row of its own, so that whoever runs tests without nodes does not wait for these.
+pub const KUBERNETES_NODE: Tool = Tool {
+    name: "kubernetes-node",
+    module: KUBERNETES.module,
+    version: KUBERNETES.version,
+    packages: &[
+        Package {
+            path: "cmd/kube-scheduler",
+            program: "kube-scheduler",
+        },
+        Package {
+            path: "cmd/kubelet",
+            program: "kubelet",
+        },
+        Package {
+            path: "cmd/kube-proxy",
+            program: "kube-proxy",
+        },
+    ],
+    ldflags: KUBERNETES.ldflags,
+    usual_build: Duration::from_mins(1),
+};
+
 /// What the API server stores things in.
 pub const ETCD: Tool = Tool {
     name: "etcd",
@@ -76,8 +102,87 @@ pub const ETCD: Tool = Tool {
     usual_build: Duration::from_mins(1),
 };
 
+/// What pods ask for names.
+pub const COREDNS: Tool = Tool {
+    name: "coredns",
+    module: "github.com/coredns/coredns",
+    version: "v1.14.7",
+    packages: &[Package {
+        path: "",
+        program: "coredns",
+    }],
+    ldflags: "",
+    usual_build: Duration::from_secs(210),
+};
+
+/// KEDA's operator.
+pub const KEDA: Tool = Tool {
+    name: "keda",
+    module: "github.com/kedacore/keda/v2",
+    version: "v2.20.2",
+    packages: &[Package {
+        path: "cmd/operator",
+        program: "keda-operator",
+    }],
+    ldflags: "",
+    usual_build: Duration::from_secs(400),
+};
+
+/// KEDA's metrics adapter, which few tests need: those that scale above 1.
+pub const KEDA_ADAPTER: Tool = Tool {
+    name: "keda-adapter",
+    module: KEDA.module,
+    version: KEDA.version,
+    packages: &[Package {
+        path: "cmd/adapter",
+        program: "keda-adapter",
+    }],
+    ldflags: "",
+    usual_build: Duration::from_mins(1),
+};
+
+/// The controller of Argo Rollouts.
+pub const ROLLOUTS: Tool = Tool {
+    name: "argo-rollouts",
+    module: "github.com/argoproj/argo-rollouts",
+    version: "v1.9.2",
+    packages: &[Package {
+        path: "cmd/rollouts-controller",
+        program: "rollouts-controller",
+    }],
+    ldflags: "",
+    usual_build: Duration::from_secs(270),
+};
+
+/// What tells Prometheus about a node.
+pub const NODE_EXPORTER: Tool = Tool {
+    name: "node-exporter",
+    module: "github.com/prometheus/node_exporter",
+    version: "v1.10.2",
+    packages: &[Package {
+        path: "",
+        program: "node_exporter",
+    }],
+    ldflags: "",
+    usual_build: Duration::from_secs(30),
+};
+
 /// All that a control plane needs.
 pub const CONTROL_PLANE: &[&Tool] = &[&ETCD, &KUBERNETES];
+/// All that a cluster with nodes needs, without add-ons.
+pub const CLUSTER: &[&Tool] = &[&ETCD, &KUBERNETES, &KUBERNETES_NODE];
+
+/// Every tool there is.
+pub const ALL: &[&Tool] = &[
+    &ETCD,
+    &KUBERNETES,
+    &KUBERNETES_NODE,
+    &COREDNS,
+    &KEDA,
+    &KEDA_ADAPTER,
+    &ROLLOUTS,
+    &NODE_EXPORTER,
+];
 
 impl Tool {
     /// Where this version's programs lie once they are built.
@@ -157,6 +262,29 @@ impl Programs {
             kube_apiserver: kubernetes.join("kube-apiserver"),
             kube_controller_manager: kubernetes.join("kube-controller-manager"),
             kubectl: kubernetes.join("kubectl"),
+        }
+    }
+}
+
+/// Where each program lies that only clusters with nodes need.
+#[derive(Clone, Debug)]
+pub struct NodePrograms {
+    /// kube-scheduler.
+    pub kube_scheduler: PathBuf,
+    /// kubelet.
+    pub kubelet: PathBuf,
+    /// kube-proxy.
+    pub kube_proxy: PathBuf,
+}
+
+impl NodePrograms {
+    /// The programs in this cache, built or not.
+    pub fn of(cache: &Cache) -> Self {
+        let directory = KUBERNETES_NODE.directory(cache);
+        Self {
+            kube_scheduler: directory.join("kube-scheduler"),
+            kubelet: directory.join("kubelet"),
+            kube_proxy: directory.join("kube-proxy"),
         }
     }
 }

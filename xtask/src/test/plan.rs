@@ -1,9 +1,20 @@
-//! Decides what `cargo test` is called with, from what was typed and from whether there is an API server.
+//! Decides what `cargo test` is called with, from what was typed and from what the tests will have around them.
 
 use anyhow::{Result, bail};
 
 /// The module that tests which need the real server live in: they are skipped by this name.
 pub(crate) const ON_API_SERVER: &str = "on_api_server";
+
+/// The module that tests which need nodes live in: `--cluster` runs those alone.
+pub(crate) const ON_CLUSTER: &str = "on_cluster";
+
+/// What the tests will have around them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Around {
+    Nothing,
+    Server,
+    Cluster,
+}
 
 /// Which tests were asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,7 +54,7 @@ pub(crate) struct Plan {
     pub(crate) selection: Selection,
     /// For the test programs.
     pub(crate) arguments: Vec<String>,
-    pub(crate) with_server: bool,
+    pub(crate) around: Around,
 }
 
 impl Plan {
@@ -58,8 +69,14 @@ impl Plan {
     /// What cargo is to be called with to run them.
     pub(crate) fn run(&self) -> Vec<String> {
         let mut arguments = self.for_programs();
-        if !self.with_server {
-            arguments.extend(["--skip".to_owned(), ON_API_SERVER.to_owned()]);
+        let skipped: &[&str] = match self.around {
+            Around::Nothing => &[ON_CLUSTER, ON_API_SERVER],
+            Around::Server => &[ON_CLUSTER],
+            // In the cluster's network the server, which is on the machine's loopback, is out of reach.
+            Around::Cluster => &[ON_API_SERVER],
+        };
+        for module in skipped {
+            arguments.extend(["--skip".to_owned(), (*module).to_owned()]);
         }
         arguments.extend(self.arguments.iter().cloned());
         arguments
@@ -69,14 +86,21 @@ impl Plan {
     pub(crate) fn listing(&self) -> Option<Vec<String>> {
         let mut arguments = self.for_programs();
         arguments.push("--list".to_owned());
-        (!self.with_server).then_some(arguments)
+        (self.around == Around::Nothing).then_some(arguments)
     }
 
     fn for_programs(&self) -> Vec<String> {
         let mut arguments = self.common();
+        if self.around == Around::Cluster {
+            // There is no way out of its network.
+            arguments.push("--offline".to_owned());
+        }
         // One failure must not hide the next.
         arguments.extend(["--no-fail-fast".to_owned(), "--".to_owned()]);
         arguments.extend(self.selection.filters.iter().cloned());
+        if self.around == Around::Cluster && self.selection.filters.is_empty() {
+            arguments.push(ON_CLUSTER.to_owned());
+        }
         arguments
     }
 
@@ -103,12 +127,12 @@ mod tests {
         Selection::of(&what, CRATES)
     }
 
-    fn plan(what: &[&str], with_server: bool) -> Plan {
+    fn plan(what: &[&str], around: Around) -> Plan {
         let arguments = vec!["--nocapture".to_owned()];
         Plan {
             selection: select(what).unwrap(),
             arguments,
-            with_server,
+            around,
         }
     }
 
@@ -139,13 +163,13 @@ mod tests {
 
     #[test]
     fn without_a_server_its_tests_are_skipped_by_name_and_listed() {
-        let arguments = plan(&["lab", "ports"], false).run().join(" ");
+        let arguments = plan(&["lab", "ports"], Around::Nothing).run().join(" ");
         assert_eq!(
             arguments,
             "test --all-features --package weir-lab --no-fail-fast -- ports \
-             --skip on_api_server --nocapture",
+             --skip on_cluster --skip on_api_server --nocapture",
         );
-        let listing = plan(&[], false).listing().unwrap().join(" ");
+        let listing = plan(&[], Around::Nothing).listing().unwrap().join(" ");
         assert_eq!(
             listing,
             "test --all-features --workspace --no-fail-fast -- --list"
@@ -153,12 +177,23 @@ mod tests {
     }
 
     #[test]
-    fn with_a_server_nothing_is_skipped() {
-        let arguments = plan(&[], true).run().join(" ");
+    fn with_a_server_only_those_are_skipped_that_need_nodes() {
+        let arguments = plan(&[], Around::Server).run().join(" ");
         assert_eq!(
             arguments,
-            "test --all-features --workspace --no-fail-fast -- --nocapture"
+            "test --all-features --workspace --no-fail-fast -- --skip on_cluster --nocapture"
         );
-        assert!(plan(&[], true).listing().is_none());
+        assert!(plan(&[], Around::Server).listing().is_none());
+    }
+    #[test]
+    fn in_a_cluster_its_tests_are_run_without_a_way_out() {
+        let arguments = plan(&["lab"], Around::Cluster).run().join(" ");
+        assert_eq!(
+            arguments,
+            "test --all-features --package weir-lab --offline --no-fail-fast -- on_cluster \
+             --skip on_api_server --nocapture",
+        );
+        let arguments = plan(&["dns"], Around::Cluster).run().join(" ");
+        assert!(arguments.contains("-- dns --skip"), "{arguments}");
     }
 }
