@@ -11,10 +11,14 @@
 //! - [`pki`], [`ports`], [`control_plane`]: what a server is started with;
 //! - [`marks`], [`users`], [`keeper`]: who runs, who uses it, and who stops it;
 //! - [`server`]: takes the running server or starts one;
-//! - [`api_server()`] and [`Namespace`] (feature `client`): what tests call.
+//! - [`api_server()`], [`Namespace`] and [`eventually`] (feature `client`): what tests call;
+//! - [`image`]: programs as OCI images, without Docker;
+//! - [`load`] (feature `load`): a load generator that counts every request;
+//! - [`app`] (feature `app`): a server for it to talk to, which does all that a server can do.
 
 pub mod cache;
 pub mod control_plane;
+pub mod image;
 pub mod keeper;
 pub mod marks;
 pub mod pki;
@@ -24,12 +28,23 @@ pub mod state;
 pub mod tools;
 pub mod users;
 
+#[cfg(feature = "app")]
+pub mod app;
+#[cfg(feature = "load")]
+pub mod load;
+
 #[cfg(feature = "client")]
 mod api_server;
 #[cfg(feature = "client")]
+mod eventually;
+#[cfg(feature = "client")]
 mod namespace;
+#[cfg(feature = "client")]
+mod story;
 
 #[cfg(feature = "client")]
 pub use api_server::{ApiServer, api_server, fresh_api_server};
+#[cfg(feature = "client")]
+pub use eventually::eventually;
 #[cfg(feature = "client")]
 pub use namespace::Namespace;
