@@ -1,5 +1,7 @@
 //! What can be typed after `cargo xtask`. Parsing does no work; the commands' modules do.
 
+use std::{ffi::OsString, path::PathBuf};
+
 use clap::{Parser, Subcommand, ValueEnum};
 
 /// Everything a developer of Weir runs.
@@ -12,6 +14,33 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Measure, always beside something else in the same run
+    Bench {
+        /// What to measure
+        #[arg(value_enum)]
+        benchmark: Benchmark,
+        /// Write the figures to this file as well
+        #[arg(long)]
+        json: Option<PathBuf>,
+    },
+    /// Make an OCI image without Docker: the program, the libraries it needs, certificates, and nothing else
+    Image {
+        /// Of what
+        #[arg(value_enum, default_value_t = ImageOf::Weir)]
+        of: ImageOf,
+        /// Its name and tag [default: localhost/weir:dev and the like]
+        #[arg(long)]
+        tag: Option<String>,
+        /// The file to write [default: target/weir-image.tar and the like]
+        #[arg(long)]
+        output: Option<PathBuf>,
+    },
+    /// Send requests at a constant rate and count how each ended; all arguments are passed on to `lab-app load`
+    #[command(disable_help_flag = true)]
+    Load {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
     /// A real Kubernetes API server by hand: etcd, kube-apiserver and kube-controller-manager
     ///
     /// It is the same server that the tests use. It listens on 127.0.0.1 alone and needs no root.
@@ -42,6 +71,24 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Option<ToolsCommand>,
     },
+}
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Benchmark {
+    /// What the load generator can do at most, beside wrk
+    Load,
+}
+
+/// What images are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImageOf {
+    /// The product
+    Weir,
+    /// The lab's server and load generator
+    App,
+    /// The container that holds a pod's namespaces
+    Pause,
 }
 
 /// One thing that `lint` checks.
@@ -75,7 +122,7 @@ pub(crate) enum LabCommand {
     #[command(disable_help_flag = true)]
     Kubectl {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<std::ffi::OsString>,
+        arguments: Vec<OsString>,
     },
     /// Print the log of one part
     Logs {

@@ -261,6 +261,17 @@ impl Load {
     }
 }
 
+/// Lets this process open as many files as the system allows at all: each connection is one.
+///
+/// Returns how many that is; nothing if there is no limit.
+pub fn allow_many_connections() -> std::io::Result<Option<u64>> {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit)?;
+    Ok(limit.maximum)
+}
+
 async fn resolve(uri: &Uri) -> Result<SocketAddr, LoadError> {
     let host = uri.host().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');

@@ -3,7 +3,7 @@
 //! Every connection is a task in one set; those that were upgraded to WebSocket stay in it, since a tunnel is
 //! under way as much as a request. A crash drops the set, and with it every socket.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use hyper::service::service_fn;
 use hyper_util::{
@@ -49,7 +49,7 @@ async fn accept(state: &Arc<State>, http: TcpListener, tcp: Option<TcpListener>)
     let (upgraded, mut tunnels) = mpsc::channel::<Tunnel>(TUNNELS_ON_THEIR_WAY);
     loop {
         tokio::select! {
-            accepted = http.accept() => if let Ok((stream, _)) = accepted {
+            accepted = accept_one(&http) => if let Some(stream) = accepted {
                 connections.spawn(serve_http(Arc::clone(state), stream, upgraded.clone()));
             },
             accepted = accept_tcp(tcp.as_ref()) => if let Some(stream) = accepted {
@@ -82,9 +82,18 @@ async fn accept(state: &Arc<State>, http: TcpListener, tcp: Option<TcpListener>)
 
 async fn accept_tcp(listener: Option<&TcpListener>) -> Option<TcpStream> {
     match listener {
-        Some(listener) => listener.accept().await.ok().map(|(stream, _)| stream),
+        Some(listener) => accept_one(listener).await,
         None => std::future::pending().await,
     }
+}
+
+async fn accept_one(listener: &TcpListener) -> Option<TcpStream> {
+    if let Ok((stream, _)) = listener.accept().await {
+        return Some(stream);
+    }
+    // Too many open files, most likely: at once it would fail again, and again.
+    sleep(Duration::from_millis(10)).await;
+    None
 }
 
 async fn serve_http(state: Arc<State>, stream: TcpStream, upgraded: mpsc::Sender<Tunnel>) {
@@ -99,7 +108,7 @@ async fn serve_http(state: Arc<State>, stream: TcpStream, upgraded: mpsc::Sender
         })
     };
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).half_close(true);
+    builder.http1().timer(TokioTimer::new());
     builder.http2().timer(TokioTimer::new());
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     tokio::pin!(connection);

@@ -2,18 +2,21 @@
 //!
 //! Who finds it closed makes a new one, and the others wait for that. Nothing is sent twice.
 
-use std::{error::Error, io, net::SocketAddr};
+use std::{error::Error, io, net::SocketAddr, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2::{self, SendRequest};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::{net::TcpStream, sync::Mutex, task::JoinHandle};
 
 use super::{
     outcome::Outcome,
     request::{REQUEST_ID, Received, Request, SHA256, Template},
 };
+
+/// How often a connection is asked whether it is alive, and how long it may take to say so.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
 
 /// A connection, or the lack of one.
 #[derive(Default)]
@@ -80,6 +83,10 @@ impl Connection {
             .and_then(|stream| stream.set_nodelay(true).map(|()| stream))
             .map_err(|error| Outcome::of_io(&error))?;
         let (sender, driver) = http2::Builder::new(TokioExecutor::new())
+            // A connection into nowhere must not swallow every request to come.
+            .timer(TokioTimer::new())
+            .keep_alive_interval(KEEP_ALIVE)
+            .keep_alive_timeout(KEEP_ALIVE)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| outcome_of(&error))?;

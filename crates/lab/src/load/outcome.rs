@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, io};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The longest text that is kept of an outcome that has no name.
 const LONGEST_TEXT: usize = 200;
@@ -48,7 +48,7 @@ impl Outcome {
 }
 
 /// How many requests ended how.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Status 2xx, and the body is right.
     pub ok: u64,

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::outcome::Counts;
 
 /// What a run came to.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Where requests were sent.
     pub url: String,
@@ -36,7 +36,7 @@ pub struct Report {
 }
 
 /// Latencies in microseconds, to three significant digits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "they say it themselves")]
 pub struct Latency {
     pub mean: f64,
@@ -48,7 +48,7 @@ pub struct Latency {
 }
 
 /// The requests that were meant to be sent within one second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Second {
     /// How many of them were sent.
     pub sent: u64,

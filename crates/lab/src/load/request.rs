@@ -6,7 +6,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Uri};
+use http::{HeaderName, HeaderValue, Uri, header, uri::Authority};
 use sha2::{Digest, Sha256};
 
 use super::outcome::Outcome;
@@ -67,16 +67,23 @@ pub(super) struct BodySink {
 impl Template {
     pub(super) fn new(
         uri: &Uri,
-        headers: Vec<(HeaderName, HeaderValue)>,
+        mut headers: Vec<(HeaderName, HeaderValue)>,
         body_bytes: usize,
         check: Check,
     ) -> Self {
-        let authority = uri.authority().map(ToString::to_string);
+        // Who asks for another host by name means it, in whatever protocol.
+        let asked = headers.iter().find(|(name, _)| *name == header::HOST);
+        let asked = asked.and_then(|(_, value)| value.to_str().ok()?.parse::<Authority>().ok());
+        let authority = asked.or_else(|| uri.authority().cloned());
+        headers.retain(|(name, _)| *name != header::HOST);
+        let mut parts = uri.clone().into_parts();
+        parts.authority.clone_from(&authority);
+        let uri = Uri::from_parts(parts).unwrap_or_else(|_| uri.clone());
         let path = uri.path_and_query().map(ToString::to_string);
         Self {
             run: RandomState::new().hash_one(std::process::id()),
-            uri: uri.clone(),
-            authority: authority.unwrap_or_default(),
+            authority: authority.map(|it| it.to_string()).unwrap_or_default(),
+            uri,
             path: path.unwrap_or_else(|| "/".to_owned()),
             headers,
             body_bytes,
@@ -188,6 +195,16 @@ mod tests {
         assert_eq!(first.body.len(), 100);
         assert_eq!(first.body, template.request(1).body);
         assert_eq!((&*template.authority, &*template.path), ("h:1", "/p?q"));
+    }
+
+    #[test]
+    fn a_host_that_was_asked_for_replaces_that_of_the_url() {
+        let uri = Uri::from_static("http://10.0.0.1:80/p");
+        let host = HeaderValue::from_static("shop.example");
+        let template = Template::new(&uri, vec![(header::HOST, host)], 0, Check::Any);
+        assert_eq!(template.authority, "shop.example");
+        assert_eq!(template.uri, "http://shop.example/p");
+        assert!(template.headers.is_empty());
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     /// Threads to run on; 0 is one per core
     #[arg(long, default_value_t = 0)]
     pub(super) threads: usize,
-    /// Write the report, with its timeline, to this file
+    /// Write the report, with its timeline, to this file; `-` is standard output
     #[arg(long)]
     json: Option<PathBuf>,
 }
@@ -99,10 +99,18 @@ pub(super) async fn run(arguments: Arguments) -> Result<ExitCode, Box<dyn Error>
         load = load.header(name, value);
     }
     let report = load.run().await?;
-    println!("{report}");
-    if let Some(path) = json {
-        let written = fs::write(&path, serde_json::to_vec_pretty(&report)?);
-        written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    match json {
+        // In a pod the log is the way out, and it should be nothing but JSON.
+        Some(path) if path.as_os_str() == "-" => {
+            eprintln!("{report}");
+            println!("{}", serde_json::to_string(&report)?);
+        }
+        Some(path) => {
+            println!("{report}");
+            let written = fs::write(&path, serde_json::to_vec_pretty(&report)?);
+            written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        }
+        None => println!("{report}"),
     }
     if !report.adds_up() {
         return Err("the counts do not add up: this is a fault of the load generator".into());

@@ -9,7 +9,7 @@ use tokio::{
 };
 use weir_lab::{
     app::{App, Settings},
-    load::{Load, Protocol},
+    load::{Load, Protocol, allow_many_connections},
 };
 
 use super::is_perfect;
@@ -83,6 +83,7 @@ async fn the_rate_is_kept_and_every_second_has_its_share() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_thousand_connections_at_once() {
+    allow_many_connections().unwrap();
     let app = App::start(Settings::default()).await.unwrap();
     // Each is held for a second, and they come within one.
     let load = Load::new(app.url("/delay/1")).rate(2000).connections(2000);
