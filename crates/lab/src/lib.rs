@@ -11,7 +11,7 @@
 //! - [`pki`], [`ports`], [`control_plane`]: what a server is started with;
 //! - [`marks`], [`users`], [`keeper`]: who runs, who uses it, and who stops it;
 //! - [`server`]: takes the running server or starts one;
-//! - [`api_server()`], [`Namespace`] and [`eventually`] (feature `client`): what tests call;
+//! - [`api_server()`], [`Namespace`] and [`eventually()`] (feature `client`): what tests call;
 //! - [`image`]: programs as OCI images, without Docker;
 //! - [`load`] (feature `load`): a load generator that counts every request;
 //! - [`app`] (feature `app`): a server for it to talk to, which does all that a server can do.

@@ -60,7 +60,7 @@ impl Namespace {
         Api::namespaced(self.client(), &self.name)
     }
 
-    /// As [`crate::eventually`]; a failure also tells the namespace's Events and its pods' logs.
+    /// As [`crate::eventually()`]; a failure also tells the namespace's Events and its pods' logs.
     pub async fn eventually<T, E, F>(
         &self,
         patience: Duration,

@@ -29,7 +29,9 @@ pub struct Report {
     pub outcomes: Counts,
     /// Bytes of bodies received.
     pub bytes_received: u64,
-    /// Of right answers, counted from when the request was meant to be sent.
+    /// Of right answers, counted from when the request was meant to be sent. Without any it is all zero, and not
+    /// written.
+    #[serde(default, skip_serializing_if = "Latency::is_none")]
     pub latency: Latency,
     /// One entry per second; requests count in the one in which they were meant to be sent.
     pub timeline: Vec<Second>,
@@ -80,6 +82,11 @@ impl Report {
 }
 
 impl Latency {
+    /// Nothing was measured: what was takes a microsecond at least.
+    fn is_none(&self) -> bool {
+        self.max == 0
+    }
+
     pub(super) fn of(latencies: &Histogram<u64>) -> Self {
         if latencies.is_empty() {
             return Self::default();
@@ -126,15 +133,17 @@ impl fmt::Display for Report {
             max,
             ..
         } = self.latency;
-        writeln!(
-            f,
-            "  latency  p50 {} ms, p90 {}, p99 {}, p99.9 {}, max {}",
-            ms(p50),
-            ms(p90),
-            ms(p99),
-            ms(p999),
-            ms(max)
-        )?;
+        if !self.latency.is_none() {
+            writeln!(
+                f,
+                "  latency  p50 {} ms, p90 {}, p99 {}, p99.9 {}, max {}",
+                ms(p50),
+                ms(p90),
+                ms(p99),
+                ms(p999),
+                ms(max)
+            )?;
+        }
         write!(f, "  answers  {:.1}/s right", self.ok_per_second())?;
         if self.unsent > 0 {
             write!(
