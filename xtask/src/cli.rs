@@ -1,5 +1,7 @@
 //! What can be typed after `cargo xtask`. Parsing does no work; the commands' modules do.
 
+use std::{ffi::OsString, path::PathBuf};
+
 use clap::{
     Parser, Subcommand, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
@@ -16,6 +18,15 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Measure, always beside something else in the same run
+    Bench {
+        /// What to measure
+        #[arg(value_enum)]
+        benchmark: Benchmark,
+        /// Write the figures to this file as well
+        #[arg(long)]
+        json: Option<PathBuf>,
+    },
     /// A real cluster on this machine: a control plane and nodes in network namespaces; needs root
     ///
     /// Nothing in it can reach anything outside, and nothing outside can reach it but through these commands.
@@ -25,6 +36,24 @@ pub(crate) enum Command {
         name: String,
         #[command(subcommand)]
         command: ClusterCommand,
+    },
+    /// Make an OCI image without Docker: the program, the libraries it needs, certificates, and nothing else
+    Image {
+        /// Of what
+        #[arg(value_enum, default_value_t = ImageOf::Weir)]
+        of: ImageOf,
+        /// Its name and tag [default: localhost/weir:dev and the like]
+        #[arg(long)]
+        tag: Option<String>,
+        /// The file to write [default: target/weir-image.tar and the like]
+        #[arg(long)]
+        output: Option<PathBuf>,
+    },
+    /// Send requests at a constant rate and count how each ended; all arguments are passed on to `lab-app load`
+    #[command(disable_help_flag = true)]
+    Load {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
     },
     /// A real Kubernetes API server by hand: etcd, kube-apiserver and kube-controller-manager
     ///
@@ -61,6 +90,24 @@ pub(crate) enum Command {
     },
 }
 
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Benchmark {
+    /// What the load generator can do at most, beside wrk
+    Load,
+}
+
+/// What images are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImageOf {
+    /// The product
+    Weir,
+    /// The lab's server and load generator
+    App,
+    /// The container that holds a pod's namespaces
+    Pause,
+}
+
 /// One thing that `lint` checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LintStep {
@@ -92,7 +139,7 @@ pub(crate) enum LabCommand {
     #[command(disable_help_flag = true)]
     Kubectl {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<std::ffi::OsString>,
+        arguments: Vec<OsString>,
     },
     /// Print the log of one part
     Logs {

@@ -1,14 +1,19 @@
 //! `cargo xtask …`: everything a developer of Weir runs, in one program.
 //!
 //! [`cli`] says what can be typed; each command has a module of its name. What they share: [`progress`] for
-//! things that take a while, [`table`] for what is printed in columns, [`repository`] for where we are.
+//! things that take a while, [`table`] for what is printed in columns, [`repository`] for where we are, [`program`]
+//! for programs that are built for release.
 
 #![allow(clippy::print_stdout, reason = "a program for the command line")]
 
+mod bench;
 mod cli;
 mod cluster;
+mod image;
 mod lab;
 mod lint;
+mod load;
+mod program;
 mod progress;
 mod repository;
 mod table;
@@ -26,6 +31,9 @@ fn main() -> ExitCode {
     end_quietly_when_nobody_reads();
     let outcome = match cli::Cli::parse().command {
         cli::Command::Cluster { name, command } => cluster::run(&name, command),
+        cli::Command::Bench { benchmark, json } => bench::run(benchmark, json),
+        cli::Command::Image { of, tag, output } => image::run(of, tag, output),
+        cli::Command::Load { arguments } => load::run(&arguments),
         cli::Command::Lab { command } => lab::run(command),
         cli::Command::Lint { steps } => Ok(lint::run(&steps)),
         cli::Command::Test {

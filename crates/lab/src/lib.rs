@@ -14,12 +14,16 @@
 //! - [`marks`], [`users`], [`keeper`]: who runs, who uses it, and who stops it;
 //! - [`server`]: takes the running server or starts one;
 //! - [`mod@cluster`], [`fault`]: a cluster with nodes and add-ons, and ways to break it;
-//! - [`api_server()`], [`cluster()`] and [`Namespace`] (feature `client`): what tests call.
+//! - [`api_server()`], [`cluster()`], [`Namespace`] and [`eventually()`] (feature `client`): what tests call;
+//! - [`image`]: programs as OCI images, without Docker;
+//! - [`load`] (feature `load`): a load generator that counts every request;
+//! - [`app`] (feature `app`): a server for it to talk to, which does all that a server can do.
 
 pub mod cache;
 pub mod cluster;
 pub mod control_plane;
 pub mod fault;
+pub mod image;
 pub mod keeper;
 pub mod marks;
 pub mod pki;
@@ -31,15 +35,26 @@ pub mod users;
 
 mod random;
 
+#[cfg(feature = "app")]
+pub mod app;
+#[cfg(feature = "load")]
+pub mod load;
+
 #[cfg(feature = "client")]
 mod api_server;
 #[cfg(feature = "client")]
+mod eventually;
+#[cfg(feature = "client")]
 mod namespace;
+#[cfg(feature = "client")]
+mod story;
 #[cfg(feature = "client")]
 mod test_cluster;
 
 #[cfg(feature = "client")]
 pub use api_server::{ApiServer, api_server, fresh_api_server};
+#[cfg(feature = "client")]
+pub use eventually::eventually;
 #[cfg(feature = "client")]
 pub use namespace::Namespace;
 #[cfg(feature = "client")]

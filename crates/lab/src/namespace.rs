@@ -4,7 +4,10 @@
 
 #![allow(clippy::panic, reason = "for tests, which end by panicking")]
 
-use std::time::{Duration, Instant};
+use std::{
+    fmt::Display,
+    time::{Duration, Instant},
+};
 
 use k8s_openapi::{
     NamespaceResourceScope,
@@ -12,7 +15,7 @@ use k8s_openapi::{
 };
 use kube::{Api, Client, Resource, api::PostParams};
 
-use crate::random::random_suffix;
+use crate::{eventually::try_eventually, random::random_suffix, story};
 
 /// How long the controller manager may take to make a service account; usual is 0.1 s.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -55,6 +58,26 @@ impl Namespace {
         K::DynamicType: Default,
     {
         Api::namespaced(self.client(), &self.name)
+    }
+
+    /// As [`crate::eventually()`]; a failure also tells the namespace's Events and its pods' logs.
+    pub async fn eventually<T, E, F>(
+        &self,
+        patience: Duration,
+        what: &str,
+        look: impl FnMut() -> F,
+    ) -> T
+    where
+        E: Display,
+        F: Future<Output = Result<T, E>>,
+    {
+        match try_eventually(patience, look).await {
+            Ok(found) => found,
+            Err(last) => {
+                let story = story::of(self).await;
+                panic!("not so after {patience:?}: {what}; {last}\n{story}")
+            }
+        }
     }
 
     /// Waits for the service account `default`, without which a pod cannot be created here.

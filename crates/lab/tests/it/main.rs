@@ -1,4 +1,4 @@
-//! The lab tested on itself: whoever uses a server, however they end, nothing is left behind.
+//! The lab tested on itself: its servers leave nothing behind, its images run, its load generator counts right.
 
 #![allow(
     clippy::unwrap_used,
@@ -6,6 +6,13 @@
     reason = "a failed test may panic anywhere"
 )]
 
+#[cfg(feature = "app")]
+mod app;
+#[cfg(feature = "app")]
+mod client;
+mod image;
+#[cfg(feature = "app")]
+mod load;
 mod on_api_server;
 mod on_cluster;
 mod refusals;

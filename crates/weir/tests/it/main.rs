@@ -4,6 +4,7 @@
 
 mod command_line;
 mod crds;
+mod image;
 mod on_api_server;
 
 use std::process::{Command, Output};
