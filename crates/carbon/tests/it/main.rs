@@ -1,0 +1,7 @@
+//! Tests of the core as its callers meet it.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+mod budget;
+mod golden;
+mod random_runs;
