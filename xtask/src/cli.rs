@@ -12,6 +12,18 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Measure, and say which goals are met
+    Bench {
+        /// What to measure
+        #[arg(value_enum)]
+        what: Bench,
+        /// Fewer settings, for a first look
+        #[arg(long)]
+        quick: bool,
+        /// Write the figures here as well
+        #[arg(long, value_name = "FILE")]
+        json: Option<std::path::PathBuf>,
+    },
     /// A real Kubernetes API server by hand: etcd, kube-apiserver and kube-controller-manager
     ///
     /// It is the same server that the tests use. It listens on 127.0.0.1 alone and needs no root.
@@ -42,6 +54,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Option<ToolsCommand>,
     },
+}
+
+/// One thing that can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Bench {
+    /// How close `optimal` comes to the optimum on every trace, and how long it takes
+    Carbon,
 }
 
 /// One thing that `lint` checks.

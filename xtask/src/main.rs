@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, reason = "a program for the command line")]
 
+mod bench;
 mod cli;
 mod lab;
 mod lint;
@@ -24,6 +25,7 @@ use clap::Parser;
 fn main() -> ExitCode {
     end_quietly_when_nobody_reads();
     let outcome = match cli::Cli::parse().command {
+        cli::Command::Bench { what, quick, json } => bench::run(what, quick, json.as_deref()),
         cli::Command::Lab { command } => lab::run(command),
         cli::Command::Lint { steps } => Ok(lint::run(&steps)),
         cli::Command::Test { what, arguments } => test::run(&what, &arguments),

@@ -5,6 +5,7 @@
 mod command_line;
 mod crds;
 mod on_api_server;
+mod simulate;
 
 use std::process::{Command, Output};
 
