@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
+mod bad_input;
 mod budget;
 mod golden;
 mod random_runs;
