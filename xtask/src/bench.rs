@@ -3,6 +3,7 @@
 //! A benchmark returns [`Figure`]s; they are printed as a table and, if asked for, written as JSON in one format
 //! for all. What was not measured is absent, never zero.
 
+mod carbon;
 mod load;
 
 use std::{
@@ -66,8 +67,9 @@ impl Figure {
     }
 }
 
-pub(crate) fn run(benchmark: Benchmark, json: Option<PathBuf>) -> Result<ExitCode> {
+pub(crate) fn run(benchmark: Benchmark, quick: bool, json: Option<PathBuf>) -> Result<ExitCode> {
     let (name, figures) = match benchmark {
+        Benchmark::Carbon => return carbon::run(quick, json.as_deref()),
         Benchmark::Load => ("load", load::run()?),
     };
     println!("\n{}", render(&figures));

@@ -23,6 +23,9 @@ pub(crate) enum Command {
         /// What to measure
         #[arg(value_enum)]
         benchmark: Benchmark,
+        /// Fewer settings, for a first look (carbon)
+        #[arg(long)]
+        quick: bool,
         /// Write the figures to this file as well
         #[arg(long)]
         json: Option<PathBuf>,
@@ -93,6 +96,8 @@ pub(crate) enum Command {
 /// What can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Benchmark {
+    /// How close `optimal` comes to the optimum on every trace, and how long it takes
+    Carbon,
     /// What the load generator can do at most, beside wrk
     Load,
 }
@@ -168,19 +173,19 @@ pub(crate) enum ClusterCommand {
     #[command(disable_help_flag = true)]
     Kubectl {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<std::ffi::OsString>,
+        arguments: Vec<OsString>,
     },
     /// Run any program in the control plane's network, with KUBECONFIG set
     Exec {
         /// The program and its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
-        command: Vec<std::ffi::OsString>,
+        command: Vec<OsString>,
     },
     /// Bring images onto every node
     Load {
         /// Tars of images, as `cargo xtask image` or `docker save` make them
         #[arg(required = true)]
-        images: Vec<std::path::PathBuf>,
+        images: Vec<PathBuf>,
     },
     /// Print the log of one part
     Logs {

@@ -31,7 +31,11 @@ fn main() -> ExitCode {
     end_quietly_when_nobody_reads();
     let outcome = match cli::Cli::parse().command {
         cli::Command::Cluster { name, command } => cluster::run(&name, command),
-        cli::Command::Bench { benchmark, json } => bench::run(benchmark, json),
+        cli::Command::Bench {
+            benchmark,
+            quick,
+            json,
+        } => bench::run(benchmark, quick, json),
         cli::Command::Image { of, tag, output } => image::run(of, tag, output),
         cli::Command::Load { arguments } => load::run(&arguments),
         cli::Command::Lab { command } => lab::run(command),

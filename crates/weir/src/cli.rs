@@ -6,6 +6,7 @@ use weir_role::log::LogArgs;
 
 use crate::completions::CompletionsArgs;
 use crate::crds::CrdsArgs;
+use crate::simulate::SimulateArgs;
 
 /// Traffic on Kubernetes that costs nothing when idle, as little carbon as an error budget allows,
 /// and no saturated network card
@@ -29,6 +30,7 @@ const EXAMPLES: &str = "\
 Examples:
   weir crds | kubectl apply -f -        install the three resources
   weir crds --only hold --format json   one of them, as JSON
+  weir simulate                         what steering would have saved, on a real day and week
   weir completions bash                 completions for a shell
 
 Exit codes: 0 success, 1 failure, 2 wrong usage.";
@@ -37,6 +39,9 @@ Exit codes: 0 success, 1 failure, 2 wrong usage.";
 pub(crate) enum Command {
     /// Print the definitions of the three resources, to be applied to a cluster
     Crds(CrdsArgs),
+
+    /// What would I have saved? Policies against a real trace of carbon intensity
+    Simulate(Box<SimulateArgs>),
 
     /// Print completions for a shell
     Completions(CompletionsArgs),

@@ -5,7 +5,9 @@ mod cli;
 mod completions;
 mod crds;
 mod output;
+mod simulate;
 
+use std::error::Error;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -18,17 +20,18 @@ fn main() -> ExitCode {
     if let Err(error) = log.init() {
         return fail(&error);
     }
-    let outcome = match command {
-        Command::Crds(args) => crds::run(&args),
-        Command::Completions(args) => completions::run(&args),
+    let outcome: Result<(), Box<dyn Error>> = match command {
+        Command::Crds(args) => crds::run(&args).map_err(Into::into),
+        Command::Simulate(args) => simulate::run(&args).map_err(Into::into),
+        Command::Completions(args) => completions::run(&args).map_err(Into::into),
     };
     match outcome {
         Ok(()) => Exit::Success.into(),
-        Err(error) => fail(&error),
+        Err(error) => fail(error.as_ref()),
     }
 }
 
-fn fail(error: &dyn std::error::Error) -> ExitCode {
+fn fail(error: &dyn Error) -> ExitCode {
     eprintln!("weir: {error}");
     let mut source = error.source();
     while let Some(cause) = source {

@@ -1,0 +1,227 @@
+//! `optimal`, the default: spend credit where it saves most, of all that is known and of what may come.
+//!
+//! Each slot anew: the slots of the forecast are offers at known prices, what lies beyond is the curve of
+//! [`crate::outlook`], and [`crate::spend`] says how much of the credit belongs into the present slot.
+//! A wrong plan costs carbon, never the budget: that is kept by [`crate::budget`], whatever is decided here.
+
+use super::{Decision, Policy, View, Why};
+use crate::demand::DemandProfile;
+use crate::flavour::Flavours;
+use crate::outlook::OutlookSettings;
+use crate::outlook::futures::Futures;
+use crate::outlook::hours::{DAY, HOUR, Slots, signed};
+use crate::outlook::worth::{self, Rest};
+use crate::spend::{Market, Offer};
+use crate::unit::{MOST_INTENSE, WHOLE};
+use crate::weights::Weights;
+
+/// The policy and what it has learned.
+#[derive(Debug, Default)]
+pub struct Optimal {
+    settings: OutlookSettings,
+    demand: DemandProfile,
+    market: Market,
+    known: Vec<f64>,
+    beyond: Beyond,
+}
+
+/// The curve beyond the forecast, kept for some hours.
+#[derive(Debug, Default)]
+struct Beyond {
+    offers: Vec<Offer>,
+    made: i64,
+    from: i64,
+    window_end: i64,
+}
+
+impl Optimal {
+    /// With other settings than the default ones.
+    pub fn new(settings: OutlookSettings) -> Self {
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+
+    /// The forecast as a plan can use it: within the window, gaps bridged, nonsense left out. Without any
+    /// forecast, as it was a day ago.
+    fn read(&mut self, view: &View<'_>) {
+        let left = (view.window_end - view.now).div_euclid(view.slot_seconds);
+        let left = usize::try_from(left).unwrap_or(0).max(1);
+        self.known.clear();
+        let sane = |v: &f64| v.is_finite();
+        let Some(last) = view.forecast.iter().rposition(sane) else {
+            let day = usize::try_from(86_400 / view.slot_seconds)
+                .unwrap_or(1)
+                .max(1);
+            let past = view.seen.get(view.seen.len().saturating_sub(day)..);
+            let past = past.unwrap_or_default().iter().filter(|v| sane(v));
+            self.known.extend(past.take(left));
+            return;
+        };
+        let mut value = view
+            .forecast
+            .iter()
+            .copied()
+            .find(|v| sane(v))
+            .unwrap_or(0.0);
+        for next in view.forecast.iter().take((last + 1).min(left)) {
+            if sane(next) {
+                value = next.clamp(0.0, MOST_INTENSE);
+            }
+            self.known.push(value);
+        }
+    }
+
+    fn look_beyond(&mut self, view: &View<'_>, earned: f64) {
+        let is_fresh = view.window_end == self.beyond.window_end
+            && (self.beyond.made..self.beyond.made + self.settings.kept).contains(&view.now)
+            && self.beyond.from > view.now;
+        if is_fresh {
+            return;
+        }
+        let slots = Slots {
+            seen: view.seen,
+            known: &self.known,
+            now: view.now,
+            slot_seconds: view.slot_seconds,
+        };
+        let end = slots.end();
+        let hours = usize::try_from((view.window_end - end) / HOUR).unwrap_or(0);
+        self.beyond = Beyond {
+            offers: Vec::new(),
+            made: view.now,
+            from: end,
+            window_end: view.window_end,
+        };
+        if hours == 0 {
+            return;
+        }
+        let Some(futures) = Futures::new(&slots, hours, &self.settings) else {
+            return;
+        };
+        let expect = |at: i64| self.demand.expect(at, view.slot_seconds);
+        let known_demand: f64 = (0..self.known.len())
+            .map(|t| expect(view.now + view.slot_seconds * signed(t)))
+            .sum();
+        #[expect(clippy::cast_precision_loss, reason = "a slot's length")]
+        let slots_per_hour = HOUR as f64 / view.slot_seconds as f64;
+        let mut demand = [0.0; DAY];
+        for (h, demand) in demand.iter_mut().enumerate() {
+            *demand = expect(end + HOUR * signed(h)) * slots_per_hour;
+        }
+        let supply = credit(view.balance) + earned * known_demand;
+        self.beyond.offers = worth::curve(
+            &futures,
+            &Rest {
+                hours,
+                demand: &demand,
+                earned,
+                frontier: view.flavours.frontier(),
+                // The balance may grow a little while the curve is kept.
+                carried: supply * 1.2,
+                sampled_days: self.settings.sampled_days,
+            },
+        );
+    }
+
+    /// How much error·request belongs into the present slot, and how much fits.
+    fn plan(&mut self, view: &View<'_>, earned: f64) -> (f64, f64) {
+        let usable = (self.beyond.from - view.now).div_euclid(view.slot_seconds);
+        let usable = usize::try_from(usable).unwrap_or(0).max(1);
+        self.market.clear();
+        for offer in &self.beyond.offers {
+            self.market.add(*offer);
+        }
+        let frontier = view.flavours.frontier();
+        let (mut spent_now, mut demand_now) = (0.0, 1.0);
+        for (t, intensity) in self.known.iter().enumerate().take(usable).rev() {
+            let at = view.now + view.slot_seconds * signed(t);
+            // A slot in which nothing is expected still needs an answer for the request that comes anyway.
+            let demand = self.demand.expect(at, view.slot_seconds).max(1e-6);
+            self.market.open(t, *intensity, demand, frontier);
+            let mut earnings = earned * demand;
+            if t == 0 {
+                earnings += credit(view.balance);
+                demand_now = demand;
+            }
+            self.market.pour(earnings, |slot, spent| {
+                if slot == 0 {
+                    spent_now += spent;
+                }
+            });
+        }
+        (spent_now, demand_now)
+    }
+}
+
+impl Policy for Optimal {
+    fn name(&self) -> &'static str {
+        "optimal"
+    }
+
+    fn decide(&mut self, view: &View<'_>) -> Decision {
+        let flavours = view.flavours;
+        let earned = view.target.fraction() - flavours.least_error();
+        self.demand.learn(view.served, view.now, view.slot_seconds);
+        if earned <= 0.0 || flavours.frontier().is_empty() {
+            return Decision {
+                weights: Weights::best_only(flavours.count()),
+                shadow_price: None,
+                why: Why::NothingToSave,
+            };
+        }
+        self.read(view);
+        if self.known.is_empty() {
+            return Decision {
+                weights: Weights::publish(&shares(flavours, earned)),
+                shadow_price: None,
+                why: Why::NoForecast,
+            };
+        }
+        self.look_beyond(view, earned);
+        let (spent, demand) = self.plan(view, earned);
+        let most: f64 = flavours.frontier().iter().map(|step| step.error).sum();
+        let per_request = spent / demand;
+        let why = if per_request <= 0.0 {
+            Why::CleanerThanLater
+        } else if per_request < most * 0.99 {
+            Why::AtTheMargin
+        } else {
+            Why::DirtierThanLater
+        };
+        Decision {
+            weights: Weights::publish(&shares(flavours, per_request)),
+            shadow_price: Some(self.market.price()),
+            why,
+        }
+    }
+}
+
+/// The mix of neighbours on the frontier that has this much error more than the best flavour.
+pub(crate) fn shares(flavours: &Flavours, mut error: f64) -> Vec<f64> {
+    let mut shares = vec![0.0; flavours.count()];
+    let mut set = |at: usize, share: f64| {
+        if let Some(place) = shares.get_mut(at) {
+            *place = share;
+        }
+    };
+    set(0, 1.0);
+    let mut at = 0;
+    for step in flavours.frontier() {
+        if error <= 0.0 {
+            break;
+        }
+        let part = (error / step.error).min(1.0);
+        set(at, 1.0 - part);
+        set(step.to, part);
+        at = step.to;
+        error -= step.error;
+    }
+    shares
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52 millionths")]
+fn credit(balance: i64) -> f64 {
+    balance.max(0) as f64 / f64::from(WHOLE)
+}

@@ -1,0 +1,8 @@
+//! Tests of the core as its callers meet it.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may panic")]
+
+mod bad_input;
+mod budget;
+mod golden;
+mod random_runs;

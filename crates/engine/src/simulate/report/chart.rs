@@ -1,0 +1,231 @@
+//! Lines over time and bars, as inline SVG in the page's colours; each line is named where it ends.
+
+use std::fmt::Write;
+
+use jiff::Timestamp;
+
+use super::escape;
+
+const WIDTH: f64 = 900.0;
+const HEIGHT: f64 = 220.0;
+const LEFT: f64 = 56.0;
+const RIGHT: f64 = 150.0;
+const TOP: f64 = 12.0;
+const BOTTOM: f64 = 24.0;
+/// More points than this cannot be seen.
+const MOST_POINTS: usize = 600;
+const COLOURS: [&str; 4] = ["var(--a)", "var(--b)", "var(--c)", "var(--d)"];
+
+/// One line; NaN breaks it.
+pub(super) struct Line {
+    name: String,
+    values: Vec<f64>,
+}
+
+/// Lines over time.
+pub(super) struct Chart<'a> {
+    pub(super) title: &'a str,
+    pub(super) unit: &'a str,
+    /// From, to.
+    pub(super) time: (i64, i64),
+    pub(super) lines: Vec<Line>,
+}
+
+/// Named bars: name, length, and what is written beside it.
+pub(super) struct Bars<'a> {
+    pub(super) title: &'a str,
+    pub(super) rows: Vec<(&'a str, f64, String)>,
+}
+
+impl Line {
+    pub(super) fn new(name: &str, values: Vec<f64>) -> Self {
+        Self {
+            name: name.to_owned(),
+            values,
+        }
+    }
+
+    /// Means of neighbours, so that there are not too many points.
+    fn thinned(&self) -> Vec<f64> {
+        let group = self.values.len().div_ceil(MOST_POINTS).max(1);
+        let mean = |part: &[f64]| {
+            let known: Vec<f64> = part.iter().copied().filter(|v| v.is_finite()).collect();
+            known.iter().sum::<f64>() / as_float(known.len())
+        };
+        self.values.chunks(group).map(mean).collect()
+    }
+}
+
+impl Chart<'_> {
+    pub(super) fn draw(&self, page: &mut String) {
+        let lines: Vec<Vec<f64>> = self.lines.iter().map(Line::thinned).collect();
+        let known = lines.iter().flatten().copied().filter(|v| v.is_finite());
+        let top = known.clone().fold(0.0, f64::max);
+        let low = known.fold(0.0, f64::min);
+        let span = if top > low { (top - low) * 1.05 } else { 1.0 };
+        let y = |value: f64| HEIGHT - BOTTOM - (value - low) / span * (HEIGHT - TOP - BOTTOM);
+        // Writing to a string cannot fail.
+        let _ = write!(
+            page,
+            "<figure><figcaption>{title}, {unit}</figcaption><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">\
+             <title>{title}</title><desc>{title} in {unit}, {names}</desc>",
+            title = escape(self.title),
+            unit = escape(self.unit),
+            names = escape(
+                &self
+                    .lines
+                    .iter()
+                    .map(|l| l.name.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        );
+        for part in 0..=4_u8 {
+            let value = low + span * f64::from(part) / 4.0;
+            let at = y(value);
+            let _ = write!(
+                page,
+                "<path d=\"M{LEFT} {at:.1}H{right}\" stroke=\"var(--rule)\"/><text x=\"{x}\" y=\"{ty:.1}\" \
+                 text-anchor=\"end\">{label}</text>",
+                right = WIDTH - RIGHT,
+                x = LEFT - 6.0,
+                ty = at + 4.0,
+                label = short(value, span),
+            );
+        }
+        self.times(page);
+        for (i, (line, values)) in self.lines.iter().zip(&lines).enumerate() {
+            let colour = COLOURS
+                .get(i % COLOURS.len())
+                .copied()
+                .unwrap_or("var(--ink)");
+            let step = (WIDTH - LEFT - RIGHT) / as_float(values.len().max(2) - 1);
+            let mut path = String::new();
+            let mut pen = 'M';
+            for (k, value) in values.iter().enumerate() {
+                if value.is_finite() {
+                    let _ = write!(
+                        path,
+                        "{pen}{:.1} {:.1}",
+                        LEFT + step * as_float(k),
+                        y(*value)
+                    );
+                    pen = 'L';
+                } else {
+                    pen = 'M';
+                }
+            }
+            let end = values
+                .iter()
+                .rev()
+                .copied()
+                .find(|v| v.is_finite())
+                .unwrap_or(0.0);
+            let _ = write!(
+                page,
+                "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/>\
+                 <text class=\"name\" x=\"{x}\" y=\"{at:.1}\" style=\"fill:{colour}\">{name}</text>",
+                x = WIDTH - RIGHT + 6.0,
+                at = label_height(i, y(end), &lines, y),
+                name = escape(&line.name),
+            );
+        }
+        page.push_str("</svg></figure>\n");
+    }
+
+    fn times(&self, page: &mut String) {
+        let (from, to) = self.time;
+        for part in 0..=4_i64 {
+            let at = from + (to - from) * part / 4;
+            let Ok(time) = Timestamp::from_second(at) else {
+                continue;
+            };
+            let format = if to - from > 4 * 86_400 {
+                "%e %b %Y"
+            } else {
+                "%e %b %H:%M"
+            };
+            #[expect(clippy::cast_precision_loss, reason = "0 to 4")]
+            let x = LEFT + (WIDTH - LEFT - RIGHT) * part as f64 / 4.0;
+            let _ = write!(
+                page,
+                "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{label}</text>",
+                y = HEIGHT - 6.0,
+                label = time.strftime(format),
+            );
+        }
+    }
+}
+
+impl Bars<'_> {
+    pub(super) fn draw(&self, page: &mut String) {
+        const ROW: f64 = 24.0;
+        const NAMES: f64 = 170.0;
+        const LONGEST: f64 = 400.0;
+        let height = ROW * as_float(self.rows.len());
+        let most = self.rows.iter().map(|row| row.1).fold(1e-9, f64::max);
+        let title = escape(self.title);
+        let _ = write!(
+            page,
+            "<figure><figcaption>{title}</figcaption><svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\
+             <title>{title}</title><desc>One bar per policy</desc>",
+        );
+        for (i, (name, value, said)) in self.rows.iter().enumerate() {
+            let top = ROW * as_float(i);
+            let long = (value / most * LONGEST).max(0.0);
+            let colour = if i == 0 { "var(--a)" } else { "var(--soft)" };
+            let _ = write!(
+                page,
+                "<text class=\"name\" x=\"{x}\" y=\"{base}\" text-anchor=\"end\">{name}</text>\
+                 <rect x=\"{NAMES}\" y=\"{y}\" width=\"{long:.1}\" height=\"16\" fill=\"{colour}\"/>\
+                 <text x=\"{end:.1}\" y=\"{base}\">{said}</text>",
+                x = NAMES - 8.0,
+                base = top + 16.0,
+                y = top + 4.0,
+                end = NAMES + long + 8.0,
+                name = escape(name),
+                said = escape(said),
+            );
+        }
+        page.push_str("</svg></figure>\n");
+    }
+}
+
+/// Names of lines that end close together are moved apart, in the order of their ends.
+fn label_height(i: usize, own: f64, lines: &[Vec<f64>], y: impl Fn(f64) -> f64) -> f64 {
+    let end = |values: &Vec<f64>| {
+        y(values
+            .iter()
+            .rev()
+            .copied()
+            .find(|v| v.is_finite())
+            .unwrap_or(0.0))
+    };
+    let mut ends: Vec<(usize, f64)> = lines.iter().map(end).enumerate().collect();
+    ends.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut last = f64::NEG_INFINITY;
+    for (line, at) in ends {
+        let placed = at.max(last + 14.0);
+        if line == i {
+            return placed + 4.0;
+        }
+        last = placed;
+    }
+    own
+}
+
+/// A number with as many digits as its scale needs.
+fn short(value: f64, span: f64) -> String {
+    if span >= 20.0 {
+        format!("{value:.0}")
+    } else if span >= 0.5 {
+        format!("{value:.2}")
+    } else {
+        format!("{value:.3}")
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "points and rows of a chart")]
+fn as_float(count: usize) -> f64 {
+    count as f64
+}
