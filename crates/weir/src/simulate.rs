@@ -34,7 +34,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "FILE|NAME")]
     trace: Option<String>,
 
-    /// What is known in advance: perfect, vintages [FILE], persistence or climatology
+    /// What is known in advance: perfect, vintages FILE, persistence or climatology
     #[arg(long, value_names = ["KIND", "FILE"], num_args = 1..=2)]
     forecast: Option<Vec<String>>,
 
