@@ -44,7 +44,13 @@ pub struct Node(pub u8);
 impl Layout {
     /// The places of the cluster of this name; it need not exist.
     pub fn new(cache: &Cache, name: &str) -> Result<Self, ClusterError> {
-        Self::of(cache.clusters().join(name))
+        let layout = Self::of(cache.clusters().join(name))?;
+        // With an empty name, or with one that is a path, the directory would be another one's.
+        if layout.name == name {
+            Ok(layout)
+        } else {
+            Err(ClusterError::Name(name.to_owned()))
+        }
     }
 
     /// The places of the cluster with this state directory, whose last component is its name.
@@ -159,7 +165,16 @@ mod tests {
     fn names_are_short_and_plain_because_they_end_up_in_paths_of_sockets() {
         let cache = Cache::at("/c");
         assert!(Layout::new(&cache, "weir-2").is_ok());
-        for bad in ["", "Weir", "a b", "a_b", "a-name-longer-than-twenty"] {
+        for bad in [
+            "",
+            ".",
+            "a/b",
+            "../weir",
+            "Weir",
+            "a b",
+            "a_b",
+            "a-name-longer-than-twenty",
+        ] {
             assert!(Layout::new(&cache, bad).is_err(), "{bad}");
         }
         let longest = Layout::new(&cache, &"x".repeat(LONGEST_NAME)).unwrap();

@@ -49,9 +49,7 @@ pub fn of_program(
 ) -> Result<PathBuf, ClusterError> {
     let built = program.build(cache)?;
     let image = built.with_extension("tar");
-    if !image.exists() {
-        of_file(reference, &built, &image)?;
-    }
+    of_file_if_newer(reference, &built, &image)?;
     Ok(image)
 }
 
@@ -87,6 +85,15 @@ impl Program {
         )?;
         fs::rename(directory.join("building"), &program).map_err(cannot_write)?;
         Ok(program)
+    }
+}
+
+/// As [`of_file`], unless the image is there and the program has not been built anew since.
+pub fn of_file_if_newer(reference: &str, program: &Path, image: &Path) -> Result<(), ClusterError> {
+    let changed = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
+    match (changed(program), changed(image)) {
+        (Some(program), Some(image)) if image >= program => Ok(()),
+        _ => of_file(reference, program, image),
     }
 }
 

@@ -10,9 +10,7 @@ const PORT: u16 = 1053;
 pub(super) fn start(cluster: &Cluster) -> Result<(), ClusterError> {
     let directory = COREDNS.directory(&cluster.cache);
     let image = directory.join("coredns.tar");
-    if !image.exists() {
-        sandbox_image::of_file(IMAGE, &directory.join("coredns"), &image)?;
-    }
+    sandbox_image::of_file_if_newer(IMAGE, &directory.join("coredns"), &image)?;
     cluster.load(&image)?;
     cluster.apply(&objects().to_string())?;
     network::run(cluster.kubectl().args([

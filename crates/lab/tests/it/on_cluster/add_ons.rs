@@ -157,7 +157,8 @@ async fn a_rollout_scales_through_its_scale_subresource() {
             "rollouts.argoproj.io/app",
             &count,
         ];
-        assert!(cluster.kubectl().args(scale).status().unwrap().success());
+        let scaled = cluster.kubectl().args(scale).output().unwrap();
+        assert!(scaled.status.success(), "{scaled:?}");
         probes::ready_pods(&cluster, &namespace, "app", replicas);
     }
     let path = format!("/apis/argoproj.io/v1alpha1/namespaces/{namespace}/rollouts/app/scale");
