@@ -3,7 +3,7 @@
 //!
 //! | question | module |
 //! |---|---|
-//! | what is measured in what | [`unit`], [`flavour`], [`weights`], [`trace`], [`forecast`] |
+//! | what is measured in what | [`mod@unit`], [`flavour`], [`weights`], [`trace`], [`forecast`] |
 //! | what may be chosen | [`budget`] |
 //! | what should be chosen | [`policy`], on [`spend`], [`outlook`] and [`demand`] |
 //! | how much, and what may wait | [`throttle`], [`defer`]; [`credit`] is the older account |

@@ -1,7 +1,7 @@
-//! A carbon-intensity series on a regular grid of slots, and the forecasts that are made of it.
+//! A carbon-intensity series on a regular grid of slots. [`crate::forecast`] says what is known of it when.
 //!
-//! Reading files is [the engine's](../../engine) work; here values are already in order. A slot
-//! without a value is NaN: known to be missing, never taken for clean.
+//! Reading files is the engine's work; here values are already in order. A slot without a value is
+//! NaN: known to be missing, never taken for clean.
 
 use thiserror::Error;
 

@@ -1,6 +1,6 @@
 //! Quantities that must not be confused, each its own type: intensities (average and marginal ones
 //! do not mix), energy, mass, precision, error and weight. [`crate::flavour`] and
-//! [`crate::slot`] are built of them.
+//! [`crate::trace`] are built of them.
 
 use std::fmt;
 use std::marker::PhantomData;

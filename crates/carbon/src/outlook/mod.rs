@@ -14,7 +14,7 @@ pub mod futures;
 pub mod hours;
 pub mod worth;
 
-/// Choices of the outlook. The defaults were fitted on the 2022 traces and judged on those of 2023; see
+/// Choices of the outlook. How the defaults were chosen, and how little depends on them: see
 /// `docs/steer-theory.md`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutlookSettings {

@@ -1,4 +1,4 @@
-//! `--report`: a run as one HTML file that needs nothing else. [`chart`] draws, here is what is shown.
+//! `--report`: a run as one HTML file that needs nothing else. `chart` draws, here is what is shown.
 
 mod chart;
 

@@ -1,5 +1,5 @@
 //! Traces from files of any sane shape: CSV with guessed columns, or JSON as the UK API and Electricity Maps
-//! give it. [`columns`] guesses, [`grid`] puts rows onto a regular grid; both say what they did.
+//! give it. `columns` guesses, `grid` puts rows onto a regular grid; both say what they did.
 
 mod columns;
 mod grid;
