@@ -5,3 +5,5 @@ mod faults;
 mod life_and_death;
 mod nodes;
 mod probes;
+#[cfg(feature = "app")]
+mod whole;
