@@ -7,6 +7,7 @@
 use std::{
     ffi::OsString,
     fs,
+    io::Read,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
     process::Command,
@@ -27,6 +28,11 @@ pub const KEEPER: &str = "keeper";
 /// How long a process may take to end before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(20);
+/// With pauses of 0.1 ms: far longer than an `execve` takes on a busy machine, short for the rare process
+/// whose environment really is empty.
+const LOOKS_AT_AN_EMPTY_ENVIRONMENT: u32 = 100;
+/// In bytes. Linux allows arguments and environment together 2 MiB by default; the lab's are a few kB.
+const LONGEST_ENVIRONMENT: usize = 256 * 1024;
 
 /// A process of the lab.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,12 +58,53 @@ pub fn all() -> Vec<Marked> {
     let ids = processes
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut buffer = vec![0; LONGEST_ENVIRONMENT];
     ids.filter_map(|pid: i32| {
-        let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
-        let (server, part) = parse(&environ)?;
+        let (server, part) = parse(environ(pid, &mut buffer)?)?;
         Some(Marked { pid, server, part })
     })
     .collect()
+}
+
+/// The environment of a process; `None` where it has none for us.
+///
+/// A process that executes another program has an empty one for a moment, in which a look would miss it; so
+/// an empty one is looked at again.
+fn environ(pid: i32, buffer: &mut [u8]) -> Option<&[u8]> {
+    for _ in 0..LOOKS_AT_AN_EMPTY_ENVIRONMENT {
+        // In one read, or what was there before an `execve` is cut off in its midst.
+        let mut file = fs::File::open(format!("/proc/{pid}/environ")).ok()?;
+        let length = file.read(buffer).ok()?;
+        if length > 0 {
+            return buffer.get(..length);
+        }
+        if !runs_a_program(pid) {
+            return None;
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    None
+}
+
+/// Says of a process with an empty environment whether it could ever have one: threads of the kernel and
+/// those that have ended could not.
+fn runs_a_program(pid: i32) -> bool {
+    const ENDING: u32 = 0x4;
+    const THREAD_OF_THE_KERNEL: u32 = 0x0020_0000;
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return false;
+    };
+    // The name in parentheses may hold anything, also parentheses.
+    let Some((_, after_name)) = stat.rsplit_once(')') else {
+        return false;
+    };
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let (state, flags) = (fields.first(), fields.get(6));
+    let has_ended = matches!(state, Some(&("Z" | "X")));
+    let ends_or_of_the_kernel = flags
+        .and_then(|flags| flags.parse::<u32>().ok())
+        .is_none_or(|flags| flags & (ENDING | THREAD_OF_THE_KERNEL) != 0);
+    !has_ended && !ends_or_of_the_kernel
 }
 
 /// The processes of one server.
@@ -161,6 +208,26 @@ fn parse(environ: &[u8]) -> Option<(PathBuf, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_is_seen_while_it_executes_another_program() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = directory.path().join("script");
+        fs::write(
+            &script,
+            "#!/bin/sh\n[ \"$1\" -gt 0 ] && exec sh \"$0\" $(($1 - 1))\n",
+        )
+        .unwrap();
+        let mut command = Command::new("sh");
+        command.arg(&script).arg("300");
+        mark(&mut command, directory.path(), "one");
+        let mut child = command.spawn().unwrap();
+        while !of(directory.path()).is_empty() {}
+        let runs = runs_a_program(i32::try_from(child.id()).unwrap());
+        let _ = child.kill();
+        let _ = child.wait();
+        assert!(!runs, "it was not seen, and had not ended");
+    }
 
     #[test]
     fn a_mark_is_a_whole_variable_with_both_names() {

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use weir_lab::{keeper, marks};
 
-use super::victim::{Starting, Victim, assert_all_gone, part, wait_for_part};
+use super::victim::{Starting, Victim, assert_all_gone, part, wait_for_no_part, wait_for_part};
 
 /// A state directory for one test.
 fn directory() -> (TempDir, PathBuf) {
@@ -77,6 +77,7 @@ fn without_a_keeper_the_next_start_clears_up() {
     for keeper in part(&directory, marks::KEEPER) {
         kill(keeper);
     }
+    wait_for_no_part(&directory, marks::KEEPER);
     user.signal(Signal::KILL);
     assert_eq!(part(&directory, "etcd"), old, "nobody was there to stop it");
     for pid in part(&directory, "kube-apiserver") {
@@ -97,8 +98,8 @@ fn a_server_that_lost_its_keeper_gets_a_new_one_with_the_next_user() {
     for keeper in part(&directory, marks::KEEPER) {
         kill(keeper);
     }
+    wait_for_no_part(&directory, marks::KEEPER);
     let second = Victim::start(&directory);
-    wait_for_part(&directory, marks::KEEPER);
     assert_eq!(part(&directory, marks::KEEPER).len(), 1);
     assert_eq!(part(&directory, "etcd").len(), 1);
     first.leave();
@@ -115,6 +116,7 @@ fn servers_without_user_and_keeper_are_swept_away() {
     for keeper in part(&directory, marks::KEEPER) {
         kill(keeper);
     }
+    wait_for_no_part(&directory, marks::KEEPER);
     user.signal(Signal::KILL);
     assert!(!marks::of(&directory).is_empty());
     keeper::sweep(home.path());

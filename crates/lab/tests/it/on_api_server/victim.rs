@@ -135,3 +135,11 @@ pub(super) fn wait_for_part(directory: &Path, name: &str) {
         "no {name}"
     );
 }
+
+/// Waits until this part has gone: a process that is sent a signal ends some time later.
+pub(super) fn wait_for_no_part(directory: &Path, name: &str) {
+    assert!(
+        marks::until(PATIENCE, || part(directory, name).is_empty()),
+        "still there: {name}"
+    );
+}
