@@ -1,2 +1,31 @@
 //! The HTTP data plane: listen, hold, forward, retry, drain. It knows no Kubernetes; what a target is and how it
 //! is woken is said by whoever stands on it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub mod answer;
+pub mod backend;
+mod body;
+pub mod client;
+mod connection;
+pub mod endpoint;
+mod exchange;
+mod finish;
+mod headers;
+pub mod hold;
+pub mod life;
+pub mod listen;
+mod replay;
+mod retry;
+pub mod shard;
+mod tunnel;
+mod upstream;
+pub mod waiting;
+pub mod wake_times;
+
+pub use upstream::pool::PoolLimits;
+
+/// Locks, also after a panic elsewhere: what our locks guard is whole between any two statements.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,274 @@
+//! Connections of clients: what is known of each, and the list of all, from which one that does nothing is closed when
+//! the limit is reached or its time is up.
+//!
+//! hyper could time heads by itself, with a timer for each request; here one look a second at all connections does.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use http::HeaderValue;
+use tokio::sync::Notify;
+
+use crate::{
+    life::{Life, Open},
+    lock,
+};
+
+/// How long a connection may do nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// From the first byte of a request's head to its last.
+    pub head: Duration,
+    /// Before the first request.
+    pub silent: Duration,
+    /// Between requests. Longer than clients and load balancers keep theirs, so that they close first.
+    pub idle: Duration,
+}
+
+/// One connection of a client.
+#[derive(Debug)]
+pub(crate) struct ClientConnection {
+    pub(crate) peer: SocketAddr,
+    /// The client's address, as `X-Forwarded-For` has it.
+    pub(crate) address: HeaderValue,
+    /// The port that it came to.
+    pub(crate) port: u16,
+    life: Arc<Life>,
+    born: Instant,
+    /// Requests that are worked on: one at a time in HTTP/1.1, many in HTTP/2.
+    busy: AtomicU32,
+    /// Since when it does nothing or sends a head, in milliseconds since `born`.
+    since: AtomicU64,
+    /// Some of a request's head has come, but not all.
+    in_head: AtomicBool,
+    has_spoken: AtomicBool,
+    order: AtomicU8,
+    ordered: Notify,
+}
+
+/// What a connection is told from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// End when nothing is going on.
+    Close,
+    /// End at once.
+    Abort,
+}
+
+const CLOSE: u8 = 1;
+const ABORT: u8 = 2;
+
+/// All connections of clients.
+#[derive(Debug)]
+pub(crate) struct Clients {
+    limit: usize,
+    patience: Patience,
+    list: Mutex<List>,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    slots: Vec<Option<Arc<ClientConnection>>>,
+    free: Vec<usize>,
+    /// Where the next search for one that does nothing begins.
+    cursor: usize,
+}
+
+/// A connection's entry in the list, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    clients: Arc<Clients>,
+    slot: usize,
+    pub(crate) connection: Arc<ClientConnection>,
+}
+
+/// So many are looked at to find one that can be closed for another.
+const LOOKS: usize = 64;
+
+impl ClientConnection {
+    fn new(peer: SocketAddr, port: u16, life: Arc<Life>) -> Self {
+        let ip = peer.ip().to_canonical();
+        Self {
+            peer,
+            // Digits, dots, colons and hexadecimal letters are always valid.
+            address: HeaderValue::try_from(ip.to_string())
+                .unwrap_or_else(|_| HeaderValue::from_static("unknown")),
+            port,
+            life,
+            born: Instant::now(),
+            busy: AtomicU32::new(0),
+            since: AtomicU64::new(0),
+            in_head: AtomicBool::new(false),
+            has_spoken: AtomicBool::new(false),
+            order: AtomicU8::new(0),
+            ordered: Notify::new(),
+        }
+    }
+
+    pub(crate) fn request_begins(&self) {
+        self.has_spoken.store(true, Ordering::Relaxed);
+        self.in_head.store(false, Ordering::Relaxed);
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        self.life.begins(Open::Request);
+    }
+
+    pub(crate) fn request_ends(&self) {
+        self.note_time();
+        self.busy.fetch_sub(1, Ordering::Relaxed);
+        self.life.ends(Open::Request);
+    }
+
+    /// Bytes came.
+    pub(crate) fn bytes_came(&self) {
+        if self.busy.load(Ordering::Relaxed) == 0 && !self.in_head.load(Ordering::Relaxed) {
+            self.in_head.store(true, Ordering::Relaxed);
+            self.note_time();
+        }
+    }
+
+    fn note_time(&self) {
+        let now = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.since.store(now, Ordering::Relaxed);
+    }
+
+    /// For how long nothing is going on; none: something is.
+    fn idle_for(&self) -> Option<Duration> {
+        if self.busy.load(Ordering::Relaxed) > 0 {
+            return None;
+        }
+        let since = Duration::from_millis(self.since.load(Ordering::Relaxed));
+        Some(self.born.elapsed().saturating_sub(since))
+    }
+
+    pub(crate) fn order(&self, order: Order) {
+        let order = match order {
+            Order::Close => CLOSE,
+            Order::Abort => ABORT,
+        };
+        if self.order.fetch_max(order, Ordering::Relaxed) < order {
+            self.ordered.notify_one();
+        }
+    }
+
+    /// Waits for an order.
+    pub(crate) async fn ordered(&self) -> Order {
+        self.ordered.notified().await;
+        if self.order.load(Ordering::Relaxed) == ABORT {
+            Order::Abort
+        } else {
+            Order::Close
+        }
+    }
+}
+
+impl Clients {
+    pub(crate) fn new(limit: usize, patience: Patience) -> Arc<Self> {
+        Arc::new(Self {
+            limit,
+            patience,
+            list: Mutex::default(),
+        })
+    }
+
+    /// Lists a new connection. At the limit, the one that has done nothing for longest (of some) is closed for it; if
+    /// all do something there is no room.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        peer: SocketAddr,
+        port: u16,
+        life: &Arc<Life>,
+    ) -> Option<Entry> {
+        let mut list = lock(&self.list);
+        if list.slots.len() - list.free.len() >= self.limit && !list.close_one() {
+            return None;
+        }
+        let connection = Arc::new(ClientConnection::new(peer, port, Arc::clone(life)));
+        let slot = list.free.pop().unwrap_or_else(|| {
+            list.slots.push(None);
+            list.slots.len() - 1
+        });
+        list.slots[slot] = Some(Arc::clone(&connection));
+        life.begins(Open::Connection);
+        Some(Entry {
+            clients: Arc::clone(self),
+            slot,
+            connection,
+        })
+    }
+
+    /// Ends connections whose time is up.
+    pub(crate) fn tidy(&self) {
+        let list = lock(&self.list);
+        for connection in list.slots.iter().flatten() {
+            let Some(idle) = connection.idle_for() else {
+                continue;
+            };
+            let patience = if connection.in_head.load(Ordering::Relaxed) {
+                self.patience.head
+            } else if connection.has_spoken.load(Ordering::Relaxed) {
+                self.patience.idle
+            } else {
+                self.patience.silent
+            };
+            if idle > patience {
+                connection.order(Order::Abort);
+            }
+        }
+    }
+
+    /// Closes those that have done nothing for so long.
+    pub(crate) fn close_idle(&self, idle_for: Duration) {
+        let list = lock(&self.list);
+        for connection in list.slots.iter().flatten() {
+            if connection.idle_for().is_some_and(|idle| idle >= idle_for) {
+                connection.order(Order::Close);
+            }
+        }
+    }
+
+    /// Ends all.
+    pub(crate) fn abort_all(&self) {
+        let list = lock(&self.list);
+        for connection in list.slots.iter().flatten() {
+            connection.order(Order::Abort);
+        }
+    }
+}
+
+impl List {
+    fn close_one(&mut self) -> bool {
+        let length = self.slots.len();
+        let looked_at = (0..LOOKS.min(length)).map(|step| (self.cursor + step) % length);
+        let idle = looked_at.filter_map(|slot| {
+            let connection = self.slots[slot].as_ref()?;
+            if connection.order.load(Ordering::Relaxed) == ABORT {
+                return None;
+            }
+            Some((connection.idle_for()?, slot))
+        });
+        let longest = idle.max();
+        self.cursor = (self.cursor + LOOKS) % length.max(1);
+        if let Some((_, slot)) = longest {
+            if let Some(connection) = &self.slots[slot] {
+                connection.order(Order::Abort);
+            }
+        }
+        longest.is_some()
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let mut list = lock(&self.clients.list);
+        list.slots[self.slot] = None;
+        list.free.push(self.slot);
+        drop(list);
+        self.connection.life.ends(Open::Connection);
+    }
+}

@@ -1,0 +1,226 @@
+//! One connection of a client: which version of HTTP it speaks, and its life until it ends or is told to.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use hyper::{
+    server::conn::{http1, http2},
+    service::service_fn,
+};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    time::timeout,
+};
+
+use crate::{
+    client::{ClientConnection, Entry, Order},
+    exchange::exchange,
+    replay::LARGEST_PIECE,
+    shard::Shard,
+};
+
+/// What an HTTP/2 client sends first.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// Streams that one HTTP/2 connection may have open.
+const STREAMS: u32 = 256;
+/// What one stream may have on its way to us before we read it, and all of a connection together.
+const STREAM_WINDOW: u32 = 256 * 1024;
+const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
+
+/// Serves a connection until it ends.
+pub(crate) async fn serve(shard: Arc<Shard>, stream: std::net::TcpStream, entry: Entry) {
+    let connection = Arc::clone(&entry.connection);
+    if let Err(error) = try_serve(shard, stream, &connection).await {
+        tracing::debug!(client = %connection.peer, %error, "a client's connection ended in disorder");
+    }
+    drop(entry);
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Disorder {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Http(#[from] hyper::Error),
+}
+
+async fn try_serve(
+    shard: Arc<Shard>,
+    stream: std::net::TcpStream,
+    connection: &Arc<ClientConnection>,
+) -> Result<(), Disorder> {
+    let mut stream = TcpStream::from_std(stream)?;
+    // Without it small writes wait for the acknowledgement of the last.
+    stream.set_nodelay(true)?;
+    let settings = shard.shared.settings;
+    let Some(said) = first_words(&mut stream, connection, &shard).await? else {
+        return Ok(());
+    };
+    let is_http2 = said.bytes == *PREFACE;
+    let io = TokioIo::new(Conversation {
+        said,
+        stream,
+        connection: Arc::clone(connection),
+    });
+    let service = {
+        let connection = Arc::clone(connection);
+        let shard = Arc::clone(&shard);
+        service_fn(move |request| {
+            let answer = exchange(Arc::clone(&shard), Arc::clone(&connection), request);
+            async { Ok::<_, Infallible>(answer.await) }
+        })
+    };
+    if is_http2 && settings.http2 {
+        let conversation = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(STREAMS)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_header_list_size(u32::try_from(settings.max_head).unwrap_or(u32::MAX))
+            .serve_connection(io, service);
+        until_told(conversation, connection, http2::Connection::graceful_shutdown).await?;
+    } else {
+        let conversation = http1::Builder::new()
+            .max_buf_size(settings.max_head.max(LARGEST_PIECE))
+            .pipeline_flush(true)
+            .serve_connection(io, service)
+            .with_upgrades();
+        until_told(
+            conversation,
+            connection,
+            http1::UpgradeableConnection::graceful_shutdown,
+        )
+        .await?;
+    }
+    Ok(())
+}
+
+/// Lets a conversation run until it ends, or it is told to.
+async fn until_told<C>(
+    conversation: C,
+    connection: &ClientConnection,
+    close: impl Fn(Pin<&mut C>),
+) -> Result<(), Disorder>
+where
+    C: Future<Output = hyper::Result<()>>,
+{
+    let mut conversation = std::pin::pin!(conversation);
+    loop {
+        tokio::select! {
+            biased;
+            outcome = conversation.as_mut() => return Ok(outcome?),
+            order = connection.ordered() => match order {
+                Order::Close => close(conversation.as_mut()),
+                Order::Abort => return Ok(()),
+            },
+        }
+    }
+}
+
+/// Reads until it is clear whether this is HTTP/2. None: it said nothing, or was told to end.
+async fn first_words(
+    stream: &mut TcpStream,
+    connection: &ClientConnection,
+    shard: &Shard,
+) -> io::Result<Option<Said>> {
+    let mut said = Said::default();
+    loop {
+        let read = stream.read(&mut said.bytes[said.length..]);
+        let patience = shard.shared.settings.patience;
+        let patience = if said.length == 0 {
+            patience.silent
+        } else {
+            patience.head
+        };
+        let read = tokio::select! {
+            read = timeout(patience, read) => read.unwrap_or(Ok(0))?,
+            _ = connection.ordered() => 0,
+        };
+        if read == 0 {
+            return Ok(None);
+        }
+        connection.bytes_came();
+        said.length += read;
+        if said.length == PREFACE.len() || !PREFACE.starts_with(&said.bytes[..said.length]) {
+            return Ok(Some(said));
+        }
+    }
+}
+
+/// Bytes that were read before it was known for whom.
+#[derive(Debug, Default)]
+struct Said {
+    bytes: [u8; PREFACE.len()],
+    length: usize,
+    given: usize,
+}
+
+/// A stream with what was read of it already, which notes that bytes come.
+#[derive(Debug)]
+struct Conversation {
+    said: Said,
+    stream: TcpStream,
+    connection: Arc<ClientConnection>,
+}
+
+impl AsyncRead for Conversation {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if this.said.given < this.said.length {
+            let rest = &this.said.bytes[this.said.given..this.said.length];
+            let some = &rest[..rest.len().min(buffer.remaining())];
+            buffer.put_slice(some);
+            this.said.given += some.len();
+            return Poll::Ready(Ok(()));
+        }
+        let before = buffer.filled().len();
+        let outcome = Pin::new(&mut this.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            this.connection.bytes_came();
+        }
+        outcome
+    }
+}
+
+impl AsyncWrite for Conversation {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+}

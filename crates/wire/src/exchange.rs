@@ -1,0 +1,328 @@
+//! A request's life, phase by phase: **accept → identify → admit → hold → pick → connect → forward → finish**.
+//!
+//! Most requests are for a backend that is awake with nobody waiting: they are picked an endpoint for at once, and hold
+//! is never entered. All others, and those whose endpoint failed, take a place in the backend's line ([`held`]) and
+//! come to pick, connect and forward when it is their turn, as often as it takes and their time lasts.
+//!
+//! What is decided is decided elsewhere, by functions of values: who may wait and who goes next in [`crate::hold`], which
+//! endpoint in [`crate::endpoint`], whether to send again in [`crate::retry`].
+
+use std::{sync::Arc, time::Instant};
+
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header::CONNECTION, request};
+use http_body::Body;
+use hyper::{body::Incoming, upgrade::OnUpgrade};
+
+use crate::{
+    answer::{Answer, Manner},
+    backend::Backend,
+    body::{Outbound, Outgoing},
+    client::{ClientConnection, Order},
+    endpoint::Picked,
+    finish::{Busy, Finish},
+    headers,
+    life::Stage,
+    replay::Replay,
+    retry::{self, Verdict},
+    shard::{Arrival, Instead, Shard},
+    tunnel,
+    upstream::{Cause, Failure, connect, http1::Http1, http1::Http1Body},
+};
+
+mod held;
+
+/// Takes a request to its answer.
+pub(crate) async fn exchange(
+    shard: Arc<Shard>,
+    connection: Arc<ClientConnection>,
+    request: Request<Incoming>,
+) -> Response<Outgoing> {
+    // Accept.
+    let began = Instant::now();
+    let busy = Busy::new(&connection);
+    let (head, body) = request.into_parts();
+    let method = head.method.clone();
+    let is_http2 = head.version == Version::HTTP_2;
+    let manner = Manner::of(&method, &head.headers);
+
+    // Identify.
+    let (backend, mut response) = match identify(&shard, &connection, &head) {
+        Ok(backend) => {
+            let exchange = Exchange::new(&shard, &connection, &backend, head, body, began);
+            let answered = exchange.run().await;
+            let response = answered.unwrap_or_else(|answer| manner.render(&answer));
+            (Some(backend), response)
+        }
+        Err(Instead::Answer(answer)) => (None, manner.render(&answer)),
+        Err(Instead::Fixed(status, body)) => (None, manner.fixed(status, body)),
+    };
+
+    // Finish.
+    let is_switched = backend.as_ref().is_some_and(|backend| backend.is_switched());
+    if is_switched || shard.shared.life.stage() >= Stage::Leaving {
+        ask_to_move_on(&mut response, &connection, is_http2);
+    }
+    let finish = Finish {
+        backend,
+        method,
+        status: response.status(),
+        began,
+        _busy: busy,
+    };
+    response.map(|body| body.with_finish(finish))
+}
+
+/// Says what a request is for, or what to answer.
+fn identify(
+    shard: &Shard,
+    connection: &ClientConnection,
+    head: &request::Parts,
+) -> Result<Arc<Backend>, Instead> {
+    if head.method == Method::CONNECT {
+        return Err(Instead::Answer(Answer::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "connect_not_allowed",
+            "this is no forward proxy: CONNECT is not served here",
+        )));
+    }
+    let arrival = Arrival {
+        port: connection.port,
+        peer: connection.peer,
+        head,
+    };
+    let backend = shard.shared.site.identify(&arrival)?;
+    if headers::is_loop(&head.headers, &backend.name) {
+        let message = format!(
+            "a request for {} has come here again and again: one of its endpoints sends it back to the Service; \
+             look at the Service's selector and at proxies among its pods",
+            backend.name.display
+        );
+        let answer = Answer::new(StatusCode::LOOP_DETECTED, "loop", message);
+        return Err(Instead::Answer(answer));
+    }
+    Ok(backend)
+}
+
+/// Clients that stay on a connection would never find the way to the pods, or to our successor.
+fn ask_to_move_on(response: &mut Response<Outgoing>, connection: &ClientConnection, is_http2: bool) {
+    if is_http2 {
+        connection.order(Order::Close);
+    } else if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
+}
+
+/// A request whose backend is known.
+struct Exchange<'a> {
+    shard: &'a Arc<Shard>,
+    backend: &'a Arc<Backend>,
+    began: Instant,
+    is_idempotent: bool,
+    is_http2: bool,
+    /// The client's side of an upgrade that it wants.
+    upgrade: Option<OnUpgrade>,
+    message: Option<Message>,
+}
+
+/// What is to be sent.
+struct Message {
+    head: request::Parts,
+    body: Source,
+}
+
+/// Where the body of a request comes from.
+enum Source {
+    /// It has none.
+    Empty,
+    /// The client sends it, and it can be read once.
+    Stream(Incoming),
+    /// It was read while the request waited.
+    Replay(Arc<Replay>),
+}
+
+/// A connection to an endpoint.
+enum Connected {
+    Http1(Box<Http1>),
+    Http2,
+}
+
+impl<'a> Exchange<'a> {
+    fn new(
+        shard: &'a Arc<Shard>,
+        connection: &ClientConnection,
+        backend: &'a Arc<Backend>,
+        mut head: request::Parts,
+        body: Incoming,
+        began: Instant,
+    ) -> Self {
+        let wants_upgrade = headers::wants_upgrade(&head);
+        let upgrade = head.extensions.remove::<OnUpgrade>();
+        headers::prepare_request(&mut head, &connection.address, &backend.name, wants_upgrade);
+        let body = if body.is_end_stream() {
+            Source::Empty
+        } else {
+            Source::Stream(body)
+        };
+        Self {
+            shard,
+            backend,
+            began,
+            is_idempotent: retry::is_idempotent(&head.method),
+            is_http2: head.version == Version::HTTP_2,
+            upgrade: upgrade.filter(|_| wants_upgrade),
+            message: Some(Message { head, body }),
+        }
+    }
+
+    /// Admit, and the way to an endpoint: at once if one is ready and nobody waits, else through the line.
+    async fn run(mut self) -> Result<Response<Outgoing>, Answer> {
+        if let Some(picked) = self.backend.pick_unless_others_wait() {
+            match self.attempt(picked).await {
+                Ok(response) => return Ok(response),
+                Err(cause) => self.backend.observer.retried(cause.as_str()),
+            }
+            if self.message.is_none() {
+                return Err(self.failed());
+            }
+        }
+        // Seldom, and large: not in the future of every request.
+        Box::pin(held::hold(self)).await
+    }
+
+    /// Connect, forward. What can be sent again is in `message` when it fails.
+    async fn attempt(&mut self, picked: Picked) -> Result<Response<Outgoing>, Cause> {
+        let connected = match self.connect(&picked).await {
+            Ok(connected) => connected,
+            Err(cause) => {
+                picked.fails();
+                return Err(cause);
+            }
+        };
+        self.forward(picked, connected).await
+    }
+
+    async fn connect(&self, picked: &Picked) -> Result<Connected, Cause> {
+        if self.is_http2 {
+            // Many requests share one; it is made when the first is sent.
+            return Ok(Connected::Http2);
+        }
+        if self.upgrade.is_none() {
+            if let Some(kept) = self.shard.pool.take(picked.address()) {
+                return Ok(Connected::Http1(kept));
+            }
+        }
+        let patience = self.shard.shared.settings.connect_time;
+        let stream = connect(picked.address(), patience).await?;
+        let new = Http1::new(stream, self.upgrade.is_some()).await?;
+        Ok(Connected::Http1(Box::new(new)))
+    }
+
+    async fn forward(&mut self, picked: Picked, connected: Connected) -> Result<Response<Outgoing>, Cause> {
+        let Some(message) = self.message.take() else {
+            return Err(Cause::ClientGone);
+        };
+        let (request, spare) = message.into_request(self.is_idempotent);
+        let outcome = match connected {
+            Connected::Http1(mut connection) => match connection.exchange(request).await {
+                Ok(response) => Ok(self.answer_http1(response, connection, picked)),
+                Err(failure) => Err((failure, picked)),
+            },
+            Connected::Http2 => {
+                let patience = self.shard.shared.settings.connect_time;
+                let http2 = &self.shard.http2;
+                match http2.exchange(picked.address(), patience, request).await {
+                    Ok(response) => {
+                        picked.works();
+                        let (mut head, body) = response.into_parts();
+                        headers::prepare_response(&mut head, false);
+                        Ok(Response::from_parts(head, Outgoing::http2(body)))
+                    }
+                    Err(failure) => Err((failure, picked)),
+                }
+            }
+        };
+        outcome.map_err(|(failure, picked)| {
+            picked.fails();
+            let Failure { cause, unsent } = failure;
+            let is_unsent = unsent.is_some();
+            let message = unsent.map(|unsent| Message::from_request(*unsent)).or(spare);
+            let is_whole = message.as_ref().is_some_and(Message::is_whole);
+            if retry::decide(cause, is_unsent, self.is_idempotent, is_whole) == Verdict::Again {
+                self.message = message;
+            }
+            cause
+        })
+    }
+
+    fn answer_http1(
+        &mut self,
+        mut response: Response<Incoming>,
+        connection: Box<Http1>,
+        picked: Picked,
+    ) -> Response<Outgoing> {
+        picked.works();
+        let is_upgrade = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        let agreed = is_upgrade.then(|| hyper::upgrade::on(&mut response));
+        let (mut head, body) = response.into_parts();
+        headers::prepare_response(&mut head, is_upgrade);
+        if let (Some(agreed), Some(client)) = (agreed, self.upgrade.take()) {
+            let life = Arc::clone(&self.shard.shared.life);
+            tokio::spawn(tunnel::carry(client, connection, agreed, picked, life));
+            return Response::from_parts(head, Outgoing::full(bytes::Bytes::new()));
+        }
+        let pool = Arc::clone(&self.shard.pool);
+        let body = Http1Body::new(body, connection, pool, picked);
+        Response::from_parts(head, Outgoing::http1(body))
+    }
+
+    /// What a client is told when its request cannot be sent again.
+    fn failed(&self) -> Answer {
+        let message = format!(
+            "an endpoint of {} ended the connection before it answered; the request may have been carried out",
+            self.backend.name.display
+        );
+        Answer::new(StatusCode::BAD_GATEWAY, "endpoint_failed", message)
+    }
+}
+
+impl Message {
+    /// The request to be sent, and what it takes to send it once more, if that may become necessary and is possible.
+    fn into_request(self, may_be_repeated: bool) -> (Request<Outbound>, Option<Self>) {
+        let Self { head, body } = self;
+        let spare = match &body {
+            Source::Empty if may_be_repeated => Some(Source::Empty),
+            Source::Replay(replay) if may_be_repeated => Some(Source::Replay(Arc::clone(replay))),
+            _ => None,
+        };
+        let spare = spare.map(|body| Self {
+            head: head.clone(),
+            body,
+        });
+        let body = match body {
+            Source::Empty => Outbound::Empty,
+            Source::Stream(body) => Outbound::Stream(body),
+            Source::Replay(replay) => Outbound::Replay(replay.body()),
+        };
+        (Request::from_parts(head, body), spare)
+    }
+
+    /// The way back, of a request of which nothing was sent.
+    fn from_request(request: Request<Outbound>) -> Self {
+        let (head, body) = request.into_parts();
+        let body = match body {
+            Outbound::Empty => Source::Empty,
+            Outbound::Stream(body) => Source::Stream(body),
+            Outbound::Replay(body) => Source::Replay(body.into_replay()),
+        };
+        Self { head, body }
+    }
+
+    /// Whether all of it can be sent.
+    fn is_whole(&self) -> bool {
+        match &self.body {
+            Source::Empty | Source::Stream(_) => true,
+            Source::Replay(replay) => replay.can_be_sent(),
+        }
+    }
+}

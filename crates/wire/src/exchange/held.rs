@@ -1,0 +1,213 @@
+//! The phase in which a request waits: it takes a place in its backend's line, its body is read meanwhile as far as
+//! there is room, and when it is its turn it is sent, as often as it takes.
+
+use std::time::{Duration, Instant};
+
+use http::{Response, StatusCode, request};
+use tokio::time::{sleep, sleep_until, timeout};
+
+use super::{Exchange, Message, Source};
+use crate::{
+    answer::Answer,
+    body::Outgoing,
+    hold::Overflow,
+    life::{Life, Stage},
+    replay::{Read, Reading},
+    retry,
+    waiting::{BackendGone, Place},
+};
+
+/// What a waiting request costs besides its head and body, roughly: its future, its timer, its place.
+const OVERHEAD: usize = 1024;
+/// A request that an endpoint has had for so long counts as taken, also before it is answered: the next may go. Slow
+/// answers are no sign of an endpoint that is overrun; refused connections are.
+const TAKEN_AFTER: Duration = Duration::from_millis(250);
+
+/// How the wait ended.
+enum Wait {
+    Over,
+    TimeUp,
+    BackendGone,
+    ClientGone,
+    WeLeave,
+}
+
+/// Admit, hold, pick, connect, forward.
+pub(super) async fn hold(mut exchange: Exchange<'_>) -> Result<Response<Outgoing>, Answer> {
+    let backend = exchange.backend;
+    let settings = exchange.shard.shared.settings;
+    let life = &exchange.shard.shared.life;
+    let Some(Message { head, body }) = exchange.message.take() else {
+        return Err(exchange.failed());
+    };
+
+    // Admit.
+    if life.stage() == Stage::Refusing {
+        return Err(leaving(&exchange));
+    }
+    let bytes = OVERHEAD + length_of(&head);
+    let mut place = Place::take(backend, bytes)
+        .map_err(|overflow| refused(&exchange, overflow))?;
+
+    // Hold: the first time with a body that comes in meanwhile.
+    backend.begins_to_wait();
+    let deadline = exchange.began + settings.hold_time;
+    let (mut reading, mut body) = match body {
+        Source::Stream(body) => (Some(Reading::new(body)), Source::Empty),
+        whole => (None, whole),
+    };
+    let mut outcome = wait(&mut place, reading.as_mut(), settings.max_replay, deadline, life).await;
+    if let Some(reading) = reading {
+        body = Source::Replay(reading.finish());
+    }
+    exchange.message = Some(Message { head, body });
+    let mut attempts = 0;
+    let mut is_taken = false;
+    loop {
+        match outcome {
+            Wait::Over => {}
+            Wait::TimeUp => return Err(time_is_up(&exchange)),
+            Wait::BackendGone => return Err(gone(&exchange)),
+            Wait::ClientGone => return Err(client_gone()),
+            Wait::WeLeave => return Err(leaving(&exchange)),
+        }
+
+        // Pick, connect, forward.
+        if let Some(picked) = backend.pick() {
+            match exchange.connect(&picked).await {
+                Ok(connected) => {
+                    backend.observer.first_byte(exchange.began.elapsed());
+                    let mut forwarded = std::pin::pin!(exchange.forward(picked, connected));
+                    let early = timeout(TAKEN_AFTER, forwarded.as_mut()).await;
+                    let forwarded = match early {
+                        Ok(forwarded) => forwarded,
+                        Err(_) => {
+                            place.taken();
+                            is_taken = true;
+                            forwarded.await
+                        }
+                    };
+                    match forwarded {
+                        Ok(response) => {
+                            place.answered();
+                            return Ok(response);
+                        }
+                        Err(cause) => backend.observer.retried(cause.as_str()),
+                    }
+                }
+                Err(cause) => {
+                    picked.fails();
+                    backend.observer.retried(cause.as_str());
+                }
+            }
+            if exchange.message.is_none() {
+                return Err(exchange.failed());
+            }
+            attempts += 1;
+            let pause = retry::pause(attempts, backend.addresses().len());
+            sleep(pause.min(deadline.saturating_duration_since(Instant::now()))).await;
+        }
+        if is_taken {
+            // Its place was given to the next.
+            place = Place::take(backend, bytes).map_err(|overflow| refused(&exchange, overflow))?;
+            is_taken = false;
+        } else if let Err(BackendGone) = place.wait_again() {
+            return Err(gone(&exchange));
+        }
+        backend.begins_to_wait();
+        outcome = wait(&mut place, None, 0, deadline, life).await;
+    }
+}
+
+/// Waits for its turn, reading the body as far as there is room.
+async fn wait(
+    place: &mut Place,
+    mut reading: Option<&mut Reading>,
+    max_replay: usize,
+    deadline: Instant,
+    life: &Life,
+) -> Wait {
+    let time_up = sleep_until(deadline.into());
+    let mut time_up = std::pin::pin!(time_up);
+    let we_leave = life.reaches(Stage::Refusing);
+    let mut we_leave = std::pin::pin!(we_leave);
+    // Read first what has come already: a request whose turn it is at once should be whole if it can.
+    loop {
+        let reads = reading.as_ref().is_some_and(|reading| !reading.is_done());
+        let (turn, room) = place.parts();
+        tokio::select! {
+            biased;
+            read = read_on(reading.as_deref_mut(), room, max_replay), if reads => {
+                if matches!(read, Read::Broken) {
+                    return Wait::ClientGone;
+                }
+            }
+            turn = turn => return match turn {
+                Ok(()) => Wait::Over,
+                Err(_) => Wait::BackendGone,
+            },
+            () = time_up.as_mut() => return Wait::TimeUp,
+            () = we_leave.as_mut() => return Wait::WeLeave,
+        }
+    }
+}
+
+async fn read_on(reading: Option<&mut Reading>, room: crate::waiting::Growth<'_>, most: usize) -> Read {
+    match reading {
+        Some(reading) => reading.read(&room, most).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn length_of(head: &request::Parts) -> usize {
+    let headers = head.headers.iter();
+    let headers = headers.map(|(name, value)| name.as_str().len() + value.len() + 4);
+    headers.sum::<usize>() + head.uri.path().len() + head.uri.query().map_or(0, str::len)
+}
+
+fn refused(exchange: &Exchange<'_>, overflow: Overflow) -> Answer {
+    let name = &exchange.backend.name.display;
+    let (reason, what) = match overflow {
+        Overflow::OwnerRequests => ("full_requests", "as many requests wait for it as may"),
+        Overflow::OwnerBytes => ("full_bytes", "the requests that wait for it are as large as they may be"),
+        Overflow::TotalRequests => ("full_requests_total", "as many requests wait here as may"),
+        Overflow::TotalBytes => ("full_bytes_total", "the requests that wait here are as large as they may be"),
+        Overflow::Gone => return gone(exchange),
+    };
+    exchange.backend.observer.refused(reason);
+    let message = format!("{name} is not awake yet, and {what}; come again");
+    Answer::new(StatusCode::SERVICE_UNAVAILABLE, reason, message).retry_after(exchange.backend.retry_after())
+}
+
+fn time_is_up(exchange: &Exchange<'_>) -> Answer {
+    exchange.backend.observer.refused("time_up");
+    let message = format!(
+        "{} had no endpoint that took this request within {} s; look at its pods and at the events of its ElastiService",
+        exchange.backend.name.display,
+        exchange.shard.shared.settings.hold_time.as_secs()
+    );
+    Answer::new(StatusCode::GATEWAY_TIMEOUT, "time_up", message)
+}
+
+fn gone(exchange: &Exchange<'_>) -> Answer {
+    exchange.backend.observer.refused("gone");
+    let message = format!(
+        "{} is no longer held here; come again, the Service leads elsewhere by now",
+        exchange.backend.name.display
+    );
+    Answer::new(StatusCode::SERVICE_UNAVAILABLE, "gone", message).retry_after(1)
+}
+
+fn leaving(exchange: &Exchange<'_>) -> Answer {
+    exchange.backend.observer.refused("leaving");
+    let message = format!(
+        "{} did not wake before this process has to end; come again",
+        exchange.backend.name.display
+    );
+    Answer::new(StatusCode::SERVICE_UNAVAILABLE, "leaving", message).retry_after(exchange.backend.retry_after())
+}
+
+/// Read by nobody.
+fn client_gone() -> Answer {
+    Answer::new(StatusCode::BAD_REQUEST, "client_gone", "the request broke off")
+}

@@ -1,0 +1,51 @@
+//! The last phase: a request is over when its answer has been sent, or given up; then it is counted.
+
+use std::{sync::Arc, time::Instant};
+
+use http::{Method, StatusCode};
+
+use crate::{
+    backend::{Backend, Finished},
+    client::ClientConnection,
+};
+
+/// A request that is being worked on, as its connection sees it.
+#[derive(Debug)]
+pub(crate) struct Busy(Arc<ClientConnection>);
+
+/// Goes with an answer, and is dropped when that has been sent.
+#[derive(Debug)]
+pub(crate) struct Finish {
+    /// None: it was answered before it was known whom it was for.
+    pub(crate) backend: Option<Arc<Backend>>,
+    pub(crate) method: Method,
+    pub(crate) status: StatusCode,
+    pub(crate) began: Instant,
+    /// The connection is busy until then.
+    pub(crate) _busy: Busy,
+}
+
+impl Drop for Finish {
+    fn drop(&mut self) {
+        if let Some(backend) = &self.backend {
+            backend.observer.finished(&Finished {
+                method: &self.method,
+                status: self.status,
+                took: self.began.elapsed(),
+            });
+        }
+    }
+}
+
+impl Busy {
+    pub(crate) fn new(connection: &Arc<ClientConnection>) -> Self {
+        connection.request_begins();
+        Self(Arc::clone(connection))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.request_ends();
+    }
+}

@@ -1,0 +1,326 @@
+//! Who may wait, and who goes next: the hold as a synchronous state machine without I/O and without a clock.
+//!
+//! A *line* is where the requests for one backend wait, an *owner* is whose limits they count against (a service
+//! may have several ports, and a line for each). A request **enters** a line or is refused, is **released** when the
+//! backend can take it, then is answered and leaves, or waits again in its old place because the backend failed.
+//! [`crate::waiting`] puts tasks around this.
+//!
+//! Three rules make it fair. Within a line the oldest goes first, also one that comes back. No owner may hold more
+//! than what is left free for all others, so one flood cannot shut the door to a newcomer (the *dynamic threshold* of
+//! shared packet buffers: a single flood gets half of the room, two get a third each). And each line has a window of
+//! requests that are with the backend, which starts small, grows with each answer and is halved by each refused
+//! connection: a backend that has just woken gets as much as it takes.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// What may be held, at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Over all owners.
+    pub total: Room,
+    /// By one owner.
+    pub each: Room,
+}
+
+/// An amount of what is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// Requests.
+    pub requests: usize,
+    /// Bytes of their heads and of what was read of their bodies.
+    pub bytes: usize,
+}
+
+/// Whose limits a request counts against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Owner(pub u64);
+
+/// A place where requests wait for one backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LineId(pub u64);
+
+/// A held request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket {
+    line: LineId,
+    /// Counts up over all lines: the lower, the older.
+    number: u64,
+}
+
+/// Why a request cannot be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Overflow {
+    /// Its owner holds as many requests as it may.
+    OwnerRequests,
+    /// Its owner holds as many bytes as it may.
+    OwnerBytes,
+    /// All owners together hold as many requests as they may, or this one would take the last room of others.
+    TotalRequests,
+    /// The same for bytes.
+    TotalBytes,
+    /// There is no such line any more.
+    Gone,
+}
+
+/// All that is held. `W` is what it takes to tell a waiting request that it may go.
+#[derive(Debug)]
+pub struct Hold<W> {
+    limits: Limits,
+    total: Room,
+    owners: HashMap<Owner, Room>,
+    lines: HashMap<LineId, Line<W>>,
+    next_number: u64,
+}
+
+#[derive(Debug)]
+struct Line<W> {
+    owner: Owner,
+    endpoints: usize,
+    window: usize,
+    /// By age.
+    waiting: BTreeMap<u64, Waiting<W>>,
+    /// With the backend, or on the way to it; the bytes of each.
+    released: HashMap<u64, usize>,
+}
+
+#[derive(Debug)]
+struct Waiting<W> {
+    bytes: usize,
+    go: W,
+}
+
+/// What a line looks like from outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LineState {
+    /// Requests that wait.
+    pub waiting: usize,
+    /// Held requests that are with the backend.
+    pub released: usize,
+    /// How many may be with the backend at a time.
+    pub window: usize,
+}
+
+/// Requests that each endpoint of a backend is sent before anything is known of it.
+const FIRST_WINDOW_PER_ENDPOINT: usize = 32;
+/// The most that one is sent at a time, so that a long line does not become as many connections.
+const LARGEST_WINDOW_PER_ENDPOINT: usize = 512;
+
+impl<W> Hold<W> {
+    /// An empty hold.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            total: Room::default(),
+            owners: HashMap::new(),
+            lines: HashMap::new(),
+            next_number: 0,
+        }
+    }
+
+    /// Makes a line, with a backend that is not ready. A line that is there already stays as it is.
+    pub fn open_line(&mut self, line: LineId, owner: Owner) {
+        self.lines.entry(line).or_insert_with(|| Line {
+            owner,
+            endpoints: 0,
+            window: 0,
+            waiting: BTreeMap::new(),
+            released: HashMap::new(),
+        });
+    }
+
+    /// Ends a line. What waits there is given back, to be told; what is with the backend is not touched.
+    pub fn close_line(&mut self, line: LineId) -> Vec<W> {
+        let Some(line) = self.lines.remove(&line) else {
+            return Vec::new();
+        };
+        let mut told = Vec::with_capacity(line.waiting.len());
+        for (_, waiting) in line.waiting {
+            self.release_room(line.owner, waiting.bytes);
+            told.push(waiting.go);
+        }
+        for (_, bytes) in line.released {
+            self.release_room(line.owner, bytes);
+        }
+        told
+    }
+
+    /// Says how many endpoints of the backend are ready.
+    pub fn set_endpoints(&mut self, line: LineId, endpoints: usize) {
+        let Some(line) = self.lines.get_mut(&line) else {
+            return;
+        };
+        let first = endpoints * FIRST_WINDOW_PER_ENDPOINT;
+        let largest = endpoints * LARGEST_WINDOW_PER_ENDPOINT;
+        line.window = if line.endpoints == 0 {
+            first
+        } else {
+            line.window.clamp(endpoints.min(1), largest)
+        };
+        line.endpoints = endpoints;
+    }
+
+    /// Takes a request in, at the end of the line.
+    pub fn enter(&mut self, line: LineId, bytes: usize, go: W) -> Result<Ticket, Overflow> {
+        let Some(owner) = self.lines.get(&line).map(|line| line.owner) else {
+            return Err(Overflow::Gone);
+        };
+        self.take_room(owner, Room { requests: 1, bytes })?;
+        let number = self.next_number;
+        self.next_number += 1;
+        if let Some(line) = self.lines.get_mut(&line) {
+            line.waiting.insert(number, Waiting { bytes, go });
+        }
+        Ok(Ticket { line, number })
+    }
+
+    /// The next request of this line that may go now.
+    pub fn next(&mut self, line: LineId) -> Option<W> {
+        let line = self.lines.get_mut(&line)?;
+        if line.endpoints == 0 || line.released.len() >= line.window {
+            return None;
+        }
+        let (number, waiting) = line.waiting.pop_first()?;
+        line.released.insert(number, waiting.bytes);
+        Some(waiting.go)
+    }
+
+    /// More of a held request's body was read. Says whether there is room; if not, nothing has changed.
+    pub fn grow(&mut self, ticket: Ticket, bytes: usize) -> bool {
+        let Some(owner) = self.lines.get(&ticket.line).map(|line| line.owner) else {
+            return false;
+        };
+        if !self.is_held(ticket) || self.take_room(owner, Room { requests: 0, bytes }).is_err() {
+            return false;
+        }
+        if let Some(line) = self.lines.get_mut(&ticket.line) {
+            if let Some(waiting) = line.waiting.get_mut(&ticket.number) {
+                waiting.bytes += bytes;
+            } else if let Some(released) = line.released.get_mut(&ticket.number) {
+                *released += bytes;
+            }
+        }
+        true
+    }
+
+    /// Less is kept of a held request than there was room asked for.
+    pub fn shrink(&mut self, ticket: Ticket, bytes: usize) {
+        let Some(line) = self.lines.get_mut(&ticket.line) else {
+            return;
+        };
+        let waiting = line.waiting.get_mut(&ticket.number).map(|it| &mut it.bytes);
+        let Some(held) = waiting.or_else(|| line.released.get_mut(&ticket.number)) else {
+            return;
+        };
+        let bytes = bytes.min(*held);
+        *held -= bytes;
+        self.total.bytes -= bytes;
+        if let Some(of_owner) = self.owners.get_mut(&line.owner) {
+            of_owner.bytes -= bytes;
+        }
+    }
+
+    /// The backend took a released request and answered: it can take more.
+    pub fn answered(&mut self, ticket: Ticket) {
+        let Some(line) = self.lines.get_mut(&ticket.line) else {
+            return;
+        };
+        if line.released.contains_key(&ticket.number) {
+            let largest = line.endpoints * LARGEST_WINDOW_PER_ENDPOINT;
+            line.window = (line.window + 1).min(largest);
+        }
+        self.leave(ticket);
+    }
+
+    /// The backend did not take a released request: it goes back to its old place, and fewer are sent. Says whether
+    /// it waits again; a request that is no longer held, or was never released, does not.
+    pub fn wait_again(&mut self, ticket: Ticket, go: W) -> bool {
+        let Some(line) = self.lines.get_mut(&ticket.line) else {
+            return false;
+        };
+        let Some(bytes) = line.released.remove(&ticket.number) else {
+            return false;
+        };
+        line.window = (line.window / 2).max(line.endpoints.min(1));
+        line.waiting.insert(ticket.number, Waiting { bytes, go });
+        true
+    }
+
+    /// A request is no longer held, for whatever reason. Again and again is as good as once.
+    pub fn leave(&mut self, ticket: Ticket) {
+        let Some(line) = self.lines.get_mut(&ticket.line) else {
+            return;
+        };
+        let waiting = line.waiting.remove(&ticket.number).map(|it| it.bytes);
+        if let Some(bytes) = waiting.or_else(|| line.released.remove(&ticket.number)) {
+            let owner = line.owner;
+            self.release_room(owner, bytes);
+        }
+    }
+
+    /// What a line looks like.
+    pub fn line(&self, line: LineId) -> LineState {
+        self.lines
+            .get(&line)
+            .map_or_else(LineState::default, |line| LineState {
+                waiting: line.waiting.len(),
+                released: line.released.len(),
+                window: line.window,
+            })
+    }
+
+    /// What an owner holds.
+    pub fn held_by(&self, owner: Owner) -> Room {
+        self.owners.get(&owner).copied().unwrap_or_default()
+    }
+
+    /// What all hold together.
+    pub fn held(&self) -> Room {
+        self.total
+    }
+
+    fn is_held(&self, ticket: Ticket) -> bool {
+        self.lines.get(&ticket.line).is_some_and(|line| {
+            line.waiting.contains_key(&ticket.number) || line.released.contains_key(&ticket.number)
+        })
+    }
+
+    fn take_room(&mut self, owner: Owner, more: Room) -> Result<(), Overflow> {
+        let Limits { total, each } = self.limits;
+        let held = self.held_by(owner);
+        let requests = held.requests + more.requests;
+        let bytes = held.bytes + more.bytes;
+        if requests > each.requests {
+            return Err(Overflow::OwnerRequests);
+        }
+        if bytes > each.bytes {
+            return Err(Overflow::OwnerBytes);
+        }
+        // What an owner has, with what it asks for, may not exceed what is free before it asks.
+        if more.requests > 0 && requests > total.requests.saturating_sub(self.total.requests) {
+            return Err(Overflow::TotalRequests);
+        }
+        if bytes > total.bytes.saturating_sub(self.total.bytes) {
+            return Err(Overflow::TotalBytes);
+        }
+        self.total.requests += more.requests;
+        self.total.bytes += more.bytes;
+        self.owners.insert(owner, Room { requests, bytes });
+        Ok(())
+    }
+
+    /// Gives back the room of one request.
+    fn release_room(&mut self, owner: Owner, bytes: usize) {
+        self.total.requests = self.total.requests.saturating_sub(1);
+        self.total.bytes = self.total.bytes.saturating_sub(bytes);
+        if let Some(held) = self.owners.get_mut(&owner) {
+            held.requests = held.requests.saturating_sub(1);
+            held.bytes = held.bytes.saturating_sub(bytes);
+            if held.requests == 0 {
+                self.owners.remove(&owner);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

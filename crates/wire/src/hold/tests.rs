@@ -1,0 +1,269 @@
+//! Properties of the hold, against a model that remembers every request by itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+
+const LIMITS: Limits = Limits {
+    total: Room {
+        requests: 12,
+        bytes: 1000,
+    },
+    each: Room {
+        requests: 8,
+        bytes: 600,
+    },
+};
+
+/// What may happen. Requests are named by the order in which they came.
+#[derive(Clone, Debug)]
+enum Step {
+    Endpoints(u64, usize),
+    Enter(u64, usize),
+    Next(u64),
+    Grow(usize, usize),
+    Shrink(usize, usize),
+    Answered(usize),
+    Failed(usize),
+    Leave(usize),
+    Close(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let line = 0_u64..4;
+    prop_oneof![
+        2 => (line.clone(), 0_usize..3).prop_map(|(line, n)| Step::Endpoints(line, n)),
+        8 => (line.clone(), 0_usize..200).prop_map(|(line, bytes)| Step::Enter(line, bytes)),
+        8 => line.clone().prop_map(Step::Next),
+        2 => (0_usize..60, 0_usize..300).prop_map(|(it, bytes)| Step::Grow(it, bytes)),
+        1 => (0_usize..60, 0_usize..300).prop_map(|(it, bytes)| Step::Shrink(it, bytes)),
+        3 => (0_usize..60).prop_map(Step::Answered),
+        3 => (0_usize..60).prop_map(Step::Failed),
+        3 => (0_usize..60).prop_map(Step::Leave),
+        1 => line.prop_map(Step::Close),
+    ]
+}
+
+/// Two lines each belong to one owner.
+fn owner_of(line: u64) -> Owner {
+    Owner(line / 2)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Waiting,
+    Released,
+    Gone,
+}
+
+#[derive(Default)]
+struct Model {
+    requests: Vec<(Ticket, u64, usize, State)>,
+    endpoints: BTreeMap<u64, usize>,
+}
+
+impl Model {
+    fn held(&self, is_meant: impl Fn(u64) -> bool) -> Room {
+        let held = self.requests.iter();
+        let held = held.filter(|(_, line, _, state)| *state != State::Gone && is_meant(*line));
+        held.fold(Room::default(), |sum, (_, _, bytes, _)| Room {
+            requests: sum.requests + 1,
+            bytes: sum.bytes + bytes,
+        })
+    }
+
+    fn of(&self, line: u64, wanted: State) -> BTreeSet<usize> {
+        let all = self.requests.iter().enumerate();
+        all.filter(|(_, (_, of, _, state))| *of == line && *state == wanted)
+            .map(|(index, _)| index)
+            .collect()
+    }
+}
+
+fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let mut hold: Hold<usize> = Hold::new(LIMITS);
+    let mut model = Model::default();
+    for line in 0..4 {
+        hold.open_line(LineId(line), owner_of(line));
+    }
+    for step in steps {
+        match step {
+            Step::Endpoints(line, endpoints) => {
+                hold.set_endpoints(LineId(line), endpoints);
+                model.endpoints.insert(line, endpoints);
+            }
+            Step::Enter(line, bytes) => {
+                let free = LIMITS.total.requests - model.held(|_| true).requests;
+                let of_owner = model.held(|of| owner_of(of) == owner_of(line));
+                let index = model.requests.len();
+                match hold.enter(LineId(line), bytes, index) {
+                    Ok(ticket) => model.requests.push((ticket, line, bytes, State::Waiting)),
+                    // A newcomer is never kept out by others while there is room at all.
+                    Err(Overflow::TotalRequests) => {
+                        prop_assert!(of_owner.requests > 0 || free == 0);
+                    }
+                    Err(Overflow::OwnerRequests) => {
+                        prop_assert_eq!(of_owner.requests, LIMITS.each.requests);
+                    }
+                    Err(_) => {}
+                }
+            }
+            Step::Next(line) => {
+                let waiting = model.of(line, State::Waiting);
+                if let Some(index) = hold.next(LineId(line)) {
+                    // The oldest goes, and only to a backend that is there.
+                    prop_assert_eq!(Some(&index), waiting.first());
+                    prop_assert!(model.endpoints.get(&line).is_some_and(|n| *n > 0));
+                    model.requests[index].3 = State::Released;
+                } else if model.endpoints.get(&line).is_some_and(|n| *n > 0)
+                    && !waiting.is_empty()
+                {
+                    // Nobody waits for nothing: somebody is with the backend, and its end will let the next go.
+                    prop_assert!(!model.of(line, State::Released).is_empty());
+                }
+            }
+            Step::Grow(index, bytes) => {
+                if let Some(request) = model.requests.get_mut(index) {
+                    if hold.grow(request.0, bytes) {
+                        prop_assert_ne!(request.3, State::Gone);
+                        request.2 += bytes;
+                    }
+                }
+            }
+            Step::Shrink(index, bytes) => {
+                if let Some(request) = model.requests.get_mut(index) {
+                    hold.shrink(request.0, bytes);
+                    request.2 = request.2.saturating_sub(bytes);
+                }
+            }
+            Step::Answered(index) => {
+                if let Some(request) = model.requests.get_mut(index) {
+                    hold.answered(request.0);
+                    request.3 = State::Gone;
+                }
+            }
+            Step::Failed(index) => {
+                if let Some(request) = model.requests.get_mut(index) {
+                    let waits = hold.wait_again(request.0, index);
+                    prop_assert_eq!(waits, request.3 == State::Released);
+                    if waits {
+                        request.3 = State::Waiting;
+                    }
+                }
+            }
+            Step::Leave(index) => {
+                if let Some(request) = model.requests.get_mut(index) {
+                    hold.leave(request.0);
+                    request.3 = State::Gone;
+                }
+            }
+            Step::Close(line) => {
+                let told: BTreeSet<usize> = hold.close_line(LineId(line)).into_iter().collect();
+                prop_assert_eq!(told, model.of(line, State::Waiting));
+                for request in model.requests.iter_mut().filter(|it| it.1 == line) {
+                    request.3 = State::Gone;
+                }
+                hold.open_line(LineId(line), owner_of(line));
+                model.endpoints.insert(line, 0);
+            }
+        }
+        let all = model.held(|_| true);
+        prop_assert_eq!(hold.held(), all);
+        prop_assert!(all.requests <= LIMITS.total.requests && all.bytes <= LIMITS.total.bytes);
+        for line in 0..4 {
+            let owner = owner_of(line);
+            let held = model.held(|of| owner_of(of) == owner);
+            prop_assert_eq!(hold.held_by(owner), held);
+            prop_assert!(held.requests <= LIMITS.each.requests && held.bytes <= LIMITS.each.bytes);
+            let seen = hold.line(LineId(line));
+            prop_assert_eq!(seen.waiting, model.of(line, State::Waiting).len());
+            prop_assert_eq!(seen.released, model.of(line, State::Released).len());
+        }
+    }
+    // Nobody is lost: with a backend that answers, all that wait are released in the end, each once.
+    for line in 0..4 {
+        hold.set_endpoints(LineId(line), 1);
+        for released in model.of(line, State::Released) {
+            hold.answered(model.requests[released].0);
+        }
+        let mut waiting = model.of(line, State::Waiting);
+        while let Some(index) = hold.next(LineId(line)) {
+            prop_assert!(waiting.remove(&index));
+            hold.answered(model.requests[index].0);
+        }
+        prop_assert!(waiting.is_empty());
+    }
+    prop_assert_eq!(hold.held(), Room::default());
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn never_more_than_the_limits_never_lost_never_twice_in_order(
+        steps in proptest::collection::vec(step(), 1..120),
+    ) {
+        run(steps)?;
+    }
+}
+
+#[test]
+fn a_flood_leaves_room_for_a_newcomer_and_another_flood() {
+    let room = |requests| Room {
+        requests,
+        bytes: 1 << 20,
+    };
+    let limits = Limits {
+        total: room(300),
+        each: room(300),
+    };
+    let mut hold = Hold::new(limits);
+    for line in 0..3 {
+        hold.open_line(LineId(line), Owner(line));
+    }
+    let fill = |hold: &mut Hold<()>, line| {
+        std::iter::repeat_with(|| hold.enter(LineId(line), 1, ()))
+            .take_while(Result::is_ok)
+            .count()
+    };
+    assert_eq!(fill(&mut hold, 0), 150, "half of the room");
+    assert_eq!(fill(&mut hold, 1), 75, "half of what is left");
+    assert!(hold.enter(LineId(2), 1, ()).is_ok());
+}
+
+#[test]
+fn the_window_opens_with_answers_and_closes_with_refusals() {
+    let room = Room {
+        requests: 100_000,
+        bytes: 1 << 30,
+    };
+    let limits = Limits {
+        total: room,
+        each: room,
+    };
+    let mut hold = Hold::new(limits);
+    let line = LineId(0);
+    hold.open_line(line, Owner(0));
+    let tickets: Vec<Ticket> = (0..5000)
+        .map(|it| hold.enter(line, 1, it).unwrap())
+        .collect();
+    assert_eq!(hold.next(line), None, "nobody goes to a backend that is not there");
+    hold.set_endpoints(line, 1);
+    let released = |hold: &mut Hold<usize>| -> Vec<usize> {
+        std::iter::from_fn(|| hold.next(line)).collect()
+    };
+    let first = released(&mut hold);
+    assert_eq!(first.len(), 32);
+    for it in &first {
+        hold.answered(tickets[*it]);
+    }
+    let second = released(&mut hold);
+    assert_eq!(second.len(), 64, "twice as many after a round of answers");
+    for it in second {
+        assert!(hold.wait_again(tickets[it], it));
+    }
+    assert_eq!(hold.line(line).window, 1);
+    assert_eq!(released(&mut hold), [32], "the oldest is still the first");
+}

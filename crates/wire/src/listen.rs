@@ -1,0 +1,219 @@
+//! The ports that clients come to: opened and closed at any time, without touching connections that are there.
+
+use std::{
+    collections::HashMap,
+    io::{self, Write},
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+    task::JoinHandle,
+};
+
+use crate::{
+    client::Clients,
+    life::{Life, Stage},
+    lock,
+    shard::{Settings, Shared, Shards, Site},
+};
+
+/// The data plane: ports, and the threads that serve what comes to them.
+pub struct Wire {
+    address: IpAddr,
+    shared: Arc<Shared>,
+    shards: Arc<Shards>,
+    open: Mutex<HashMap<u16, Port>>,
+}
+
+struct Port {
+    close: oneshot::Sender<()>,
+    accepting: JoinHandle<()>,
+}
+
+/// Connections that may wait to be accepted; more than any client needs, and Linux' own limit applies.
+const BACKLOG: i32 = 4096;
+/// How long to wait when no more files can be opened.
+const OUT_OF_FILES: Duration = Duration::from_millis(50);
+
+/// What is said to one that comes when all connections are taken.
+const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+    retry-after: 1\r\nconnection: close\r\ncontent-length: 67\r\n\r\n\
+    {\"error\":\"all connections are taken\",\"reason\":\"full_connections\"}\n\n";
+
+impl Wire {
+    /// Starts the threads; no port is open yet.
+    pub fn start(
+        address: IpAddr,
+        settings: Settings,
+        site: Arc<dyn Site>,
+        life: Arc<Life>,
+    ) -> io::Result<Arc<Self>> {
+        let shared = Arc::new(Shared {
+            settings,
+            site,
+            life,
+            clients: Clients::new(settings.max_connections, settings.patience),
+        });
+        let shards = Arc::new(Shards::start(&shared)?);
+        Ok(Arc::new(Self {
+            address,
+            shared,
+            shards,
+            open: Mutex::default(),
+        }))
+    }
+
+    /// Opens a port, and says which it is, should it be 0. One that is open stays so.
+    pub fn open(&self, port: u16) -> io::Result<u16> {
+        let mut open = lock(&self.open);
+        if open.contains_key(&port) {
+            return Ok(port);
+        }
+        let listener = listen(SocketAddr::new(self.address, port))?;
+        let port = listener.local_addr()?.port();
+        let (close, closed) = oneshot::channel();
+        let accepting = tokio::spawn(accept(
+            listener,
+            port,
+            Arc::clone(&self.shared),
+            Arc::clone(&self.shards),
+            closed,
+        ));
+        open.insert(port, Port { close, accepting });
+        Ok(port)
+    }
+
+    /// Closes a port when what had come to it is taken. Connections go on.
+    pub fn close(&self, port: u16) {
+        if let Some(port) = lock(&self.open).remove(&port) {
+            // The task has ended by itself: as good.
+            let _ = port.close.send(());
+        }
+    }
+
+    /// The ports that are open.
+    pub fn ports(&self) -> Vec<u16> {
+        lock(&self.open).keys().copied().collect()
+    }
+
+    /// The life of the process as connections see it.
+    pub fn life(&self) -> &Arc<Life> {
+        &self.shared.life
+    }
+
+    /// Leaves in order. Answers ask clients to move on at once; `still_coming` later no more connections are taken;
+    /// `limit` after the beginning, what still waits is refused and the rest cut. Returns when nothing is open.
+    pub async fn leave(&self, still_coming: Duration, limit: Duration) {
+        let life = Arc::clone(&self.shared.life);
+        life.advance(Stage::Leaving);
+        let orderly = async {
+            tokio::time::sleep(still_coming).await;
+            self.close_all().await;
+            life.advance(Stage::Closing);
+            // A client that uses its connection is told with its next answer. One that has not for a while is
+            // unlikely to do so just now; closed under a request, that request would be lost.
+            let mut look = tokio::time::interval(Duration::from_millis(200));
+            loop {
+                self.shared.clients.close_idle(still_coming.max(Duration::from_secs(1)));
+                tokio::select! {
+                    () = life.nothing_is_open() => return,
+                    _ = look.tick() => {}
+                }
+            }
+        };
+        if tokio::time::timeout(limit, orderly).await.is_ok() {
+            return;
+        }
+        life.advance(Stage::Refusing);
+        self.close_all().await;
+        let last_words = Duration::from_secs(2);
+        if tokio::time::timeout(last_words, life.nothing_is_open()).await.is_err() {
+            self.shared.clients.abort_all();
+            let _ = tokio::time::timeout(last_words, life.nothing_is_open()).await;
+        }
+    }
+
+    async fn close_all(&self) {
+        let ports: Vec<Port> = lock(&self.open).drain().map(|(_, port)| port).collect();
+        for port in ports {
+            let _ = port.close.send(());
+            let _ = port.accepting.await;
+        }
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        // `::` takes IPv4 as well.
+        socket.set_only_v6(false)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::from_std(socket.into())
+}
+
+async fn accept(
+    listener: TcpListener,
+    port: u16,
+    shared: Arc<Shared>,
+    shards: Arc<Shards>,
+    mut closed: oneshot::Receiver<()>,
+) {
+    let mut is_closing = false;
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            accepted = listener.accept() => accepted,
+            // Those that were connected by the kernel before the port closes would be cut otherwise: they come first.
+            () = std::future::ready(()), if is_closing => return,
+            _ = &mut closed, if !is_closing => {
+                is_closing = true;
+                continue;
+            }
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                if let Err(error) = take(stream, peer, port, &shared, &shards).await {
+                    tracing::debug!(%peer, %error, "a connection could not be taken");
+                }
+            }
+            Err(error) if is_out_of_files(&error) => {
+                tracing::warn!(%error, port, "no more connections can be taken; raise the limit of open files");
+                tokio::time::sleep(OUT_OF_FILES).await;
+            }
+            // The client has gone already.
+            Err(_) => {}
+        }
+    }
+}
+
+async fn take(
+    stream: TcpStream,
+    peer: SocketAddr,
+    port: u16,
+    shared: &Shared,
+    shards: &Shards,
+) -> io::Result<()> {
+    let mut stream = stream.into_std()?;
+    if let Some(entry) = shared.clients.enter(peer, port, &shared.life) {
+        shards.give(stream, entry).await;
+    } else {
+        // Best effort: what does not fit into the socket's buffer is not worth waiting for.
+        let _ = stream.write(NO_ROOM)?;
+    }
+    Ok(())
+}
+
+fn is_out_of_files(error: &io::Error) -> bool {
+    const EMFILE: i32 = 24;
+    const ENFILE: i32 = 23;
+    matches!(error.raw_os_error(), Some(EMFILE | ENFILE))
+}
