@@ -1,0 +1,110 @@
+//! What a request is for: the phase *identify* of [`weir_wire`], by the port that it came to or, on the shared port, by
+//! the host that it names.
+
+use std::sync::Arc;
+
+use http::{
+    HeaderName, StatusCode,
+    header::{HOST, HeaderValue},
+};
+use weir_wire::{
+    answer::Answer,
+    backend::Backend,
+    shard::{Arrival, Instead, Site},
+};
+
+use crate::{
+    host,
+    metrics::{Extraction, Metrics},
+    table::{Route, Routes, Table},
+};
+
+/// Leads requests by the table.
+pub struct Guide {
+    /// What is held.
+    pub table: Arc<Table>,
+    /// Counts.
+    pub metrics: Arc<Metrics>,
+    /// The shared port.
+    pub proxy_port: u16,
+    /// The header that names the target there, before Host.
+    pub header_for_host: Option<HeaderName>,
+    /// The cluster's domain.
+    pub cluster_domain: String,
+}
+
+impl Site for Guide {
+    fn identify(&self, arrival: &Arrival<'_>) -> Result<Arc<Backend>, Instead> {
+        let routes = self.table.routes.load();
+        let route = if arrival.port == self.proxy_port {
+            self.by_host(arrival, &routes)?
+        } else {
+            routes.by_port.get(&arrival.port).ok_or_else(unknown)?
+        };
+        if !route.backend.is_ready() && !route.probes.is_empty() {
+            let head = arrival.head;
+            if let Some(answer) = route.probes.answer(&head.method, &head.uri, &head.headers) {
+                route.metrics.finished(&head.method, answer.status, std::time::Duration::ZERO);
+                return Err(Instead::Fixed(answer.status, answer.body.clone()));
+            }
+        }
+        Ok(Arc::clone(&route.backend))
+    }
+}
+
+impl Guide {
+    fn by_host<'r>(&self, arrival: &Arrival<'_>, routes: &'r Routes) -> Result<&'r Route, Instead> {
+        match self.find(arrival, routes) {
+            Ok(Some(route)) => {
+                self.metrics.host_extracted(Extraction::Hit);
+                Ok(route)
+            }
+            Ok(None) => {
+                self.metrics.host_extracted(Extraction::Miss);
+                Err(unknown())
+            }
+            Err(message) => {
+                self.metrics.host_extracted(Extraction::Error);
+                let answer = Answer::new(StatusCode::NOT_FOUND, "no_target", message);
+                Err(Instead::Answer(answer))
+            }
+        }
+    }
+
+    fn find<'r>(&self, arrival: &Arrival<'_>, routes: &'r Routes) -> Result<Option<&'r Route>, String> {
+        let head = arrival.head;
+        let header = self.header_for_host.as_ref().and_then(|name| head.headers.get(name));
+        let text = match (header, head.uri.authority()) {
+            (Some(header), _) => text(header)?,
+            (None, Some(authority)) => authority.as_str(),
+            (None, None) => match head.headers.get(HOST) {
+                Some(host) => text(host)?,
+                None => "",
+            },
+        };
+        let target = host::parse(text, &self.cluster_domain).map_err(|error| error.to_string())?;
+        let named = routes.by_name.get(target.namespace.as_ref());
+        let Some(ports) = named.and_then(|names| names.get(target.service.as_ref())) else {
+            return Ok(None);
+        };
+        Ok(match target.port {
+            Some(number) => ports.iter().find(|route| route.number == number),
+            None => ports.first(),
+        })
+    }
+}
+
+fn text(value: &HeaderValue) -> Result<&str, String> {
+    value
+        .to_str()
+        .map_err(|_| "the header that names the target is not plain text".to_owned())
+}
+
+/// The same for all that is not held: whether there is such a Service is nobody's business.
+fn unknown() -> Instead {
+    Instead::Answer(Answer::new(
+        StatusCode::NOT_FOUND,
+        "unknown_target",
+        "no service that is held here is named by this request; is there an ElastiService for it, with this port?",
+    ))
+}

@@ -1,0 +1,397 @@
+//! The services that are held, as they are served: for each port of each a backend in [`weir_wire`], and the ports that
+//! are listened on. [`view`](crate::view)s go in, as changes; requests are led by what stands here ([`crate::request`]).
+
+mod observer;
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use arc_swap::ArcSwap;
+use http::HeaderValue;
+use observer::{ServiceObserver, WakeProgress};
+use weir_api::hold::defaults::RELEASED_PORT_REST;
+use weir_wire::{
+    backend::{Backend, BackendName},
+    hold::Owner,
+    waiting::WaitingRoom,
+};
+
+use crate::{
+    admin::HeldReport,
+    metrics::{Metrics, ServiceMetrics, WakePhase},
+    probe::ProbeRules,
+    view::{Change, PortView, Protocol, ServiceId, ServiceView},
+    wake::WakeHandle,
+};
+
+/// All services that are held.
+pub struct Table {
+    room: Arc<WaitingRoom>,
+    metrics: Arc<Metrics>,
+    wake: Option<WakeHandle>,
+    access_log: bool,
+    next_owner: AtomicU64,
+    services: Mutex<HashMap<ServiceId, Service>>,
+    /// What requests are led by: replaced as a whole, and never locked.
+    pub(crate) routes: ArcSwap<Routes>,
+}
+
+/// Where requests go.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Routes {
+    pub(crate) by_port: HashMap<u16, Route>,
+    /// By namespace, then by name: the ports of each in the Service's order.
+    pub(crate) by_name: HashMap<Arc<str>, HashMap<Arc<str>, Arc<[Route]>>>,
+}
+
+/// The way to one port of one service.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    /// Its number in the Service.
+    pub(crate) number: u16,
+    pub(crate) backend: Arc<Backend>,
+    pub(crate) probes: Arc<ProbeRules>,
+    pub(crate) metrics: Arc<ServiceMetrics>,
+    /// The port is closed; only connections from before still come here.
+    pub(crate) retired: Option<Instant>,
+}
+
+struct Service {
+    view: Arc<ServiceView>,
+    owner: Owner,
+    metrics: Arc<ServiceMetrics>,
+    progress: Arc<WakeProgress>,
+    backends: Vec<(Arc<str>, u16, Arc<Backend>)>,
+}
+
+/// What is to be done about ports after a change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortChanges {
+    /// To be listened on.
+    pub open: Vec<u16>,
+    /// No longer.
+    pub close: Vec<u16>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(
+        room: Arc<WaitingRoom>,
+        metrics: Arc<Metrics>,
+        wake: Option<WakeHandle>,
+        access_log: bool,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            room,
+            metrics,
+            wake,
+            access_log,
+            next_owner: AtomicU64::new(1),
+            services: Mutex::default(),
+            routes: ArcSwap::default(),
+        })
+    }
+
+    /// Carries out changes, and says what they mean for the ports.
+    pub fn apply(&self, changes: &[Change]) -> PortChanges {
+        let mut services = lock(&self.services);
+        // Most changes are of endpoints alone, which the backends know: then the routes stay as they are.
+        let mut routes: Option<Routes> = None;
+        let mut ports = PortChanges::default();
+        for change in changes {
+            match change {
+                Change::Set(view) => {
+                    let changes_routes = self.set(&mut services, view);
+                    if changes_routes {
+                        let routes = routes.get_or_insert_with(|| Routes::clone(&self.routes.load()));
+                        if let Some(service) = services.get(&view.id) {
+                            routes.lead_to(service, &mut ports);
+                        }
+                    }
+                }
+                Change::Gone(id) => {
+                    if let Some(service) = services.remove(id) {
+                        let routes = routes.get_or_insert_with(|| Routes::clone(&self.routes.load()));
+                        routes.retire(&service, &mut ports);
+                        self.retire(&service);
+                    }
+                }
+            }
+        }
+        if let Some(routes) = routes {
+            self.routes.store(Arc::new(routes));
+        }
+        ports
+    }
+
+    /// Says whether the routes have to change.
+    fn set(&self, services: &mut HashMap<ServiceId, Service>, view: &Arc<ServiceView>) -> bool {
+        let is_new = !services.contains_key(&view.id);
+        let service = services
+            .entry(view.id.clone())
+            .or_insert_with(|| self.new_service(view));
+        let was = std::mem::replace(&mut service.view, Arc::clone(view));
+        service.metrics = self.metrics.service(view);
+        let same_ports = was.ports.len() == view.ports.len()
+            && was.ports.iter().zip(&view.ports).all(|(was, is)| was.is_led_like(is));
+        let changes_routes = is_new || !same_ports || was.probes != view.probes;
+        if changes_routes {
+            self.set_backends(service);
+        }
+        if was.switched != view.switched {
+            service.metrics.traffic_switched(!view.switched);
+        }
+        let was_ready = was.is_ready() && !is_new;
+        for (port, (_, _, backend)) in view.ports.iter().zip(&service.backends) {
+            backend.set_switched(view.switched);
+            if is_new || backend.addresses() != *port.endpoints {
+                if !was_ready && !port.endpoints.is_empty() {
+                    self.woke(service, backend);
+                }
+                backend.set_endpoints(&port.endpoints);
+            }
+        }
+        changes_routes
+    }
+
+    fn woke(&self, service: &Service, backend: &Backend) {
+        if let Some(wake) = &self.wake {
+            wake.settled(&service.view.id);
+        }
+        if let Some(waited) = backend.waits_for() {
+            service.metrics.wake(WakePhase::Ready, waited);
+            service.progress.ready();
+        }
+    }
+
+    fn new_service(&self, view: &Arc<ServiceView>) -> Service {
+        Service {
+            view: Arc::clone(view),
+            owner: Owner(self.next_owner.fetch_add(1, Ordering::Relaxed)),
+            metrics: self.metrics.service(view),
+            progress: Arc::default(),
+            backends: Vec::new(),
+        }
+    }
+
+    /// A backend for each port, in the view's order; those that are there already stay, with what waits in them.
+    fn set_backends(&self, service: &mut Service) {
+        let mut before = std::mem::take(&mut service.backends);
+        for port in &service.view.ports {
+            let known = before
+                .iter()
+                .position(|(name, number, _)| *name == port.name && *number == port.number);
+            let backend = match known {
+                Some(known) => before.swap_remove(known).2,
+                None => self.new_backend(service, port),
+            };
+            let entry = (Arc::clone(&port.name), port.number, backend);
+            service.backends.push(entry);
+        }
+        for (_, _, gone) in before {
+            gone.set_switched(true);
+            if !gone.is_ready() {
+                gone.close();
+            }
+        }
+    }
+
+    fn new_backend(&self, service: &Service, port: &PortView) -> Arc<Backend> {
+        let id = &service.view.id;
+        // Names of Services and namespaces are DNS labels, and so always valid here.
+        let text = |text: String| {
+            HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("weir"))
+        };
+        let name = BackendName {
+            display: format!("{id}:{}", port.number).into(),
+            via: text(format!("1.1 {}.{}.weir", id.name, id.namespace)),
+            host: text(format!("{}.{}", id.name, id.namespace)),
+            owner: service.owner,
+        };
+        let observer = ServiceObserver {
+            id: id.clone(),
+            metrics: Arc::clone(&service.metrics),
+            all: Arc::clone(&self.metrics),
+            wake: self.wake.clone(),
+            progress: Arc::clone(&service.progress),
+            access_log: self.access_log,
+        };
+        Backend::new(name, Arc::clone(&self.room), Box::new(observer))
+    }
+
+    /// It is no longer held. Connections that are there are still served where it was last, and asked to move on.
+    fn retire(&self, service: &Service) {
+        if let Some(wake) = &self.wake {
+            wake.settled(&service.view.id);
+        }
+        self.metrics.forget(&service.view.id);
+        for (_, _, backend) in &service.backends {
+            backend.set_switched(true);
+            if !backend.is_ready() {
+                backend.close();
+            }
+        }
+    }
+
+    /// The operator has answered a wake signal.
+    pub fn signalled(&self, id: &ServiceId) {
+        let services = lock(&self.services);
+        let Some(service) = services.get(id) else {
+            return;
+        };
+        let waited = service.backends.iter();
+        let waited = waited.filter_map(|(_, _, backend)| backend.waits_for()).max();
+        if let Some(waited) = waited {
+            service.metrics.wake(WakePhase::Signalled, waited);
+        }
+    }
+
+    /// The services there are.
+    pub fn services(&self) -> Vec<ServiceId> {
+        lock(&self.services).keys().cloned().collect()
+    }
+
+    /// What is held, and why.
+    pub fn held(&self) -> Vec<HeldReport> {
+        let services = lock(&self.services);
+        let mut reports: Vec<HeldReport> = services.values().filter_map(|it| self.report(it)).collect();
+        reports.sort_by(|a, b| a.service.cmp(&b.service));
+        reports
+    }
+
+    fn report(&self, service: &Service) -> Option<HeldReport> {
+        let held = self.room.held_by(service.owner);
+        if held.requests == 0 {
+            return None;
+        }
+        let is_ready = service.backends.iter().any(|(_, _, backend)| backend.is_ready());
+        let lines = service.backends.iter().map(|(_, _, backend)| backend.line_state());
+        let waiting: usize = lines.map(|line| line.waiting).sum();
+        let reason = if is_ready {
+            format!("{waiting} wait behind those that its endpoints take just now")
+        } else {
+            "no endpoint is ready".to_owned()
+        };
+        let waits = service.backends.iter().filter_map(|(_, _, backend)| backend.waits_for());
+        Some(HeldReport {
+            service: service.view.id.clone(),
+            reason,
+            requests: held.requests,
+            bytes: held.bytes,
+            oldest_seconds: waits.max().unwrap_or_default().as_secs_f64(),
+        })
+    }
+
+    /// Brings the counts up to date that are looked at rather than counted.
+    pub fn refresh_metrics(&self) {
+        let held = self.room.held();
+        self.metrics.held_requests.set(signed(held.requests));
+        self.metrics.held_bytes.set(signed(held.bytes));
+        for service in lock(&self.services).values() {
+            let held = self.room.held_by(service.owner).requests;
+            service.metrics.queued.set(signed(held));
+        }
+    }
+
+    /// Forgets ports that were closed so long ago that they may be another's by now.
+    pub fn tidy(&self) {
+        let routes = self.routes.load();
+        let is_over = |route: &Route| {
+            route
+                .retired
+                .is_some_and(|since| since.elapsed() >= RELEASED_PORT_REST)
+        };
+        if routes.by_port.values().any(is_over) {
+            // `apply` runs on the same thread as this, so nothing is overwritten.
+            let mut tidied = Routes::clone(&routes);
+            tidied.by_port.retain(|_, route| !is_over(route));
+            self.routes.store(Arc::new(tidied));
+        }
+    }
+}
+
+impl Routes {
+    fn lead_to(&mut self, service: &Service, ports: &mut PortChanges) {
+        let view = &service.view;
+        let route = |(number, backend): (u16, &Arc<Backend>)| Route {
+            number,
+            backend: Arc::clone(backend),
+            probes: Arc::clone(&view.probes),
+            metrics: Arc::clone(&service.metrics),
+            retired: None,
+        };
+        let backends = service.backends.iter().map(|(_, number, backend)| (*number, backend));
+        let routes: Arc<[Route]> = backends.map(route).collect();
+        let wanted: HashMap<u16, Route> = view
+            .ports
+            .iter()
+            .zip(routes.iter())
+            .filter(|(port, _)| port.is_supported())
+            .filter_map(|(port, route)| Some((port.resolver_port?, route.clone())))
+            .collect();
+        self.close_others(service.owner, &wanted.keys().copied().collect(), ports);
+        for (port, route) in wanted {
+            let before = self.by_port.insert(port, route);
+            if before.is_none_or(|before| before.retired.is_some()) {
+                ports.open.push(port);
+            }
+        }
+        let namespace = self.by_name.entry(Arc::clone(&view.id.namespace)).or_default();
+        namespace.insert(Arc::clone(&view.id.name), routes);
+    }
+
+    fn retire(&mut self, service: &Service, ports: &mut PortChanges) {
+        self.close_others(service.owner, &HashSet::new(), ports);
+        let id = &service.view.id;
+        if let Some(namespace) = self.by_name.get_mut(&id.namespace) {
+            namespace.remove(&id.name);
+            if namespace.is_empty() {
+                self.by_name.remove(&id.namespace);
+            }
+        }
+    }
+
+    /// Retires the ports of this owner but these.
+    fn close_others(&mut self, owner: Owner, wanted: &HashSet<u16>, ports: &mut PortChanges) {
+        for (port, route) in &mut self.by_port {
+            let is_its_own = route.backend.name.owner == owner && route.retired.is_none();
+            if is_its_own && !wanted.contains(port) {
+                route.retired = Some(Instant::now());
+                ports.close.push(*port);
+            }
+        }
+    }
+}
+
+impl ServiceView {
+    fn is_ready(&self) -> bool {
+        self.ports.iter().any(|port| !port.endpoints.is_empty())
+    }
+}
+
+impl PortView {
+    /// Whether requests for it go the same way, whatever its endpoints.
+    fn is_led_like(&self, other: &Self) -> bool {
+        let key = |port: &Self| (Arc::clone(&port.name), port.number, port.resolver_port, port.protocol);
+        key(self) == key(other)
+    }
+
+    /// Whether what is spoken there can be held.
+    pub fn is_supported(&self) -> bool {
+        self.protocol != Protocol::Opaque
+    }
+}
+
+fn signed(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
