@@ -17,8 +17,7 @@ mod protocol;
 mod tests;
 
 use std::{
-    collections::{BTreeSet, HashMap},
-    hash::Hash,
+    collections::{BTreeSet, HashMap, HashSet},
     mem,
     net::SocketAddr,
     sync::Arc,
@@ -31,6 +30,7 @@ use ports::Ports;
 use weir_api::hold::ElastiService;
 
 use crate::{
+    change_order::place,
     probe::ProbeRules,
     view::{Change, PortView, ServiceId, ServiceView},
 };
@@ -117,8 +117,17 @@ impl Index {
         match update {
             Update::Set(object) => self.set_claim(&object, touched),
             Update::Gone(id) => self.drop_claim(&id, touched),
-            Update::Restarted { namespace, objects } => {
-                for id in missing(self.claims.keys(), namespace.as_deref(), &objects) {
+            Update::Restarted {
+                namespace,
+                objects,
+                unreadable,
+            } => {
+                for id in missing(
+                    self.claims.keys(),
+                    namespace.as_deref(),
+                    &objects,
+                    unreadable,
+                ) {
                     self.drop_claim(&id, touched);
                 }
                 for object in &objects {
@@ -132,10 +141,14 @@ impl Index {
         match update {
             Update::Set(object) => self.set_service(&object, touched),
             Update::Gone(id) => self.drop_service(id.into(), touched),
-            Update::Restarted { namespace, objects } => {
+            Update::Restarted {
+                namespace,
+                objects,
+                unreadable,
+            } => {
                 let known = self.services.keys().cloned().map(ObjectId::from);
                 let known: Vec<ObjectId> = known.collect();
-                for id in missing(known.iter(), namespace.as_deref(), &objects) {
+                for id in missing(known.iter(), namespace.as_deref(), &objects, unreadable) {
                     self.drop_service(id.into(), touched);
                 }
                 for object in &objects {
@@ -149,8 +162,17 @@ impl Index {
         match update {
             Update::Set(object) => self.set_slice(&object, touched),
             Update::Gone(id) => self.drop_slice(&id, touched),
-            Update::Restarted { namespace, objects } => {
-                for id in missing(self.slices.keys(), namespace.as_deref(), &objects) {
+            Update::Restarted {
+                namespace,
+                objects,
+                unreadable,
+            } => {
+                for id in missing(
+                    self.slices.keys(),
+                    namespace.as_deref(),
+                    &objects,
+                    unreadable,
+                ) {
                     self.drop_slice(&id, touched);
                 }
                 for object in &objects {
@@ -238,8 +260,9 @@ impl Index {
         for id in touched {
             match self.build(&id) {
                 None => {
-                    if self.views.remove(&id).is_some() {
-                        changes.push((0, Change::Gone(id)));
+                    if let Some(old) = self.views.remove(&id) {
+                        let change = Change::Gone(id);
+                        changes.push((place(Some(&old), &change), change));
                     }
                 }
                 Some(view) => {
@@ -247,14 +270,10 @@ impl Index {
                     if old.is_some_and(|old| **old == view) {
                         continue;
                     }
-                    let order = if old.is_some_and(|old| gives_up_a_port(old, &view)) {
-                        1
-                    } else {
-                        2
-                    };
                     let view = Arc::new(view);
-                    self.views.insert(id, Arc::clone(&view));
-                    changes.push((order, Change::Set(view)));
+                    let change = Change::Set(Arc::clone(&view));
+                    let old = self.views.insert(id, view);
+                    changes.push((place(old.as_deref(), &change), change));
                 }
             }
         }
@@ -327,8 +346,9 @@ fn missing<'a, K: kube::ResourceExt>(
     known: impl Iterator<Item = &'a ObjectId>,
     namespace: Option<&str>,
     objects: &[K],
+    unreadable: Vec<ObjectId>,
 ) -> Vec<ObjectId> {
-    let listed: std::collections::HashSet<ObjectId> = objects.iter().map(ObjectId::of).collect();
+    let listed: HashSet<ObjectId> = objects.iter().map(ObjectId::of).chain(unreadable).collect();
     known
         .filter(|id| namespace.is_none_or(|namespace| *id.namespace == *namespace))
         .filter(|id| !listed.contains(id))
@@ -336,27 +356,13 @@ fn missing<'a, K: kube::ResourceExt>(
         .collect()
 }
 
-fn remove_from<V: Ord>(map: &mut HashMap<ServiceId, BTreeSet<V>>, key: &ServiceId, value: &V)
-where
-    ServiceId: Hash,
-{
+fn remove_from<V: Ord>(map: &mut HashMap<ServiceId, BTreeSet<V>>, key: &ServiceId, value: &V) {
     if let Some(set) = map.get_mut(key) {
         set.remove(value);
         if set.is_empty() {
             map.remove(key);
         }
     }
-}
-
-fn gives_up_a_port(old: &ServiceView, new: &ServiceView) -> bool {
-    let ports = |view: &ServiceView| -> Vec<u16> {
-        view.ports
-            .iter()
-            .filter_map(|port| port.resolver_port)
-            .collect()
-    };
-    let kept = ports(new);
-    ports(old).iter().any(|port| !kept.contains(port))
 }
 
 /// Rules are compiled again only where they changed: a status is written often, rules are not.

@@ -1,4 +1,7 @@
 //! Hold's data plane. [`view`] says what is known of each service; everything else makes it, shows it or acts on it.
 
+mod change_order;
+pub mod host;
+pub mod index;
 pub mod probe;
 pub mod view;

@@ -32,6 +32,8 @@ pub enum Update<K> {
         namespace: Option<String>,
         /// The objects.
         objects: Vec<K>,
+        /// Objects that are there but cannot be read: what was known of them stays.
+        unreadable: Vec<ObjectId>,
     },
 }
 

@@ -250,12 +250,19 @@ fn a_list_ends_what_is_not_in_it_within_its_namespace() {
         Event::Service(Update::Restarted {
             namespace: namespace.map(str::to_owned),
             objects: Vec::new(),
+            unreadable: Vec::new(),
         })
     };
     assert_eq!(index.apply(restart(Some("elsewhere"))), []);
     let gone = [Change::Gone(ServiceId::new("shop", "web"))];
     assert_eq!(index.apply(restart(Some("shop"))), gone);
     index.apply(service("web", &json!([{"port": 80}])));
+    let unreadable = Event::Service(Update::Restarted {
+        namespace: None,
+        objects: Vec::new(),
+        unreadable: vec![ObjectId::new("shop", "web")],
+    });
+    assert_eq!(index.apply(unreadable), [], "what was known stays");
     assert_eq!(index.apply(restart(None)), gone);
 }
 
@@ -363,6 +370,7 @@ fn list<K: Clone>(objects: &BTreeMap<ObjectId, K>) -> Update<K> {
     Update::Restarted {
         namespace: None,
         objects: objects.values().rev().cloned().collect(),
+        unreadable: Vec::new(),
     }
 }
 
