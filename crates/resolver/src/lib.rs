@@ -3,5 +3,6 @@
 mod change_order;
 pub mod host;
 pub mod index;
+pub mod metrics;
 pub mod probe;
 pub mod view;
