@@ -5,4 +5,6 @@ pub mod host;
 pub mod index;
 pub mod metrics;
 pub mod probe;
+pub mod role;
+pub mod settings;
 pub mod view;
