@@ -8,3 +8,4 @@ pub mod probe;
 pub mod role;
 pub mod settings;
 pub mod view;
+pub mod wake;
