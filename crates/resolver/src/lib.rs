@@ -7,5 +7,6 @@ pub mod metrics;
 pub mod probe;
 pub mod role;
 pub mod settings;
+pub mod targets;
 pub mod view;
 pub mod wake;
