@@ -1,5 +1,6 @@
 //! Hold's data plane. [`view`] says what is known of each service; everything else makes it, shows it or acts on it.
 
+pub mod admin;
 mod change_order;
 pub mod host;
 pub mod index;

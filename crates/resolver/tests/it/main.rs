@@ -7,4 +7,5 @@
     reason = "a test may panic"
 )]
 
+mod admin;
 mod wake;
