@@ -1,4 +1,13 @@
 //! Hold's data plane. [`view`] says what is known of each service; everything else makes it, shows it or acts on it.
 
+pub mod admin;
+mod change_order;
+pub mod host;
+pub mod index;
+pub mod metrics;
 pub mod probe;
+pub mod role;
+pub mod settings;
+pub mod targets;
 pub mod view;
+pub mod wake;

@@ -6,6 +6,7 @@ use weir_role::log::LogArgs;
 
 use crate::completions::CompletionsArgs;
 use crate::crds::CrdsArgs;
+use crate::resolver::ResolverArgs;
 use crate::simulate::SimulateArgs;
 
 /// Traffic on Kubernetes that costs nothing when idle, as little carbon as an error budget allows,
@@ -39,6 +40,9 @@ Exit codes: 0 success, 1 failure, 2 wrong usage.";
 pub(crate) enum Command {
     /// Print the definitions of the three resources, to be applied to a cluster
     Crds(CrdsArgs),
+
+    /// Hold's data plane: keeps requests for sleeping services until they are awake
+    Resolver(Box<ResolverArgs>),
 
     /// What would I have saved? Policies against a real trace of carbon intensity
     Simulate(Box<SimulateArgs>),

@@ -5,6 +5,7 @@ mod cli;
 mod completions;
 mod crds;
 mod output;
+mod resolver;
 mod simulate;
 
 use std::error::Error;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     }
     let outcome: Result<(), Box<dyn Error>> = match command {
         Command::Crds(args) => crds::run(&args).map_err(Into::into),
+        Command::Resolver(args) => resolver::run(*args).map_err(Into::into),
         Command::Simulate(args) => simulate::run(&args).map_err(Into::into),
         Command::Completions(args) => completions::run(&args).map_err(Into::into),
     };

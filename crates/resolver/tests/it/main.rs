@@ -1,1 +1,11 @@
-//! Tests of the whole crate.
+//! Tests of the whole crate: what needs a server, and what needs a cluster's API.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may panic"
+)]
+
+mod admin;
+mod wake;

@@ -1,0 +1,209 @@
+//! Wakes services: one signal to the operator for each that is wanted, repeated until it is no longer.
+//!
+//! - [`signals`] decides which signal is due when, without I/O;
+//! - [`client`] sends one;
+//! - here is the task between the two, and the [`WakeHandle`] by which requests say what they want.
+
+pub mod client;
+pub mod signals;
+
+use std::{
+    collections::HashMap,
+    future::{Future, pending},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use client::{OperatorClient, RpcError};
+use signals::{Outcome, Signals};
+use tokio::{
+    sync::Notify,
+    task::{JoinHandle, JoinSet},
+    time::{Instant, sleep_until},
+};
+
+use crate::{metrics::Metrics, view::ServiceId};
+
+/// The most signals that are under way at a time.
+const PARALLEL: usize = 64;
+
+/// How wakes are paced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WakeSettings {
+    /// The longest pause between two signals for one service (`OPERATOR_RETRY_DURATION`).
+    pub retry: Duration,
+}
+
+/// Called when the operator has answered a signal for a service.
+pub type Answered = Arc<dyn Fn(&ServiceId) + Send + Sync>;
+
+/// Starts what wakes services.
+#[derive(Debug)]
+pub struct Wake;
+
+/// Says which services are wanted. Cheap to clone; every call returns at once.
+#[derive(Clone, Debug)]
+pub struct WakeHandle {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// What is wanted, with the number of requests that are held for it. One entry for each service that is wanted.
+    wanted: Mutex<HashMap<ServiceId, Arc<AtomicUsize>>>,
+    /// What changed since the task last looked: bounded by the number of services, since each stands here once.
+    news: Mutex<HashMap<ServiceId, bool>>,
+    wake: Notify,
+}
+
+impl Wake {
+    /// Starts the task; it ends when `shutdown` does, and then sends nothing more.
+    pub fn spawn(
+        client: OperatorClient,
+        settings: WakeSettings,
+        metrics: Arc<Metrics>,
+        answered: Answered,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> (WakeHandle, JoinHandle<()>) {
+        let shared = Arc::new(Shared {
+            wanted: Mutex::default(),
+            news: Mutex::default(),
+            wake: Notify::new(),
+        });
+        let task = Task {
+            client: Arc::new(client),
+            signals: Signals::new(settings.retry),
+            metrics,
+            answered,
+            shared: Arc::clone(&shared),
+            under_way: JoinSet::new(),
+        };
+        let running = tokio::spawn(async move {
+            tokio::select! {
+                () = task.run() => {}
+                () = shutdown => {}
+            }
+        });
+        (WakeHandle { shared }, running)
+    }
+}
+
+impl WakeHandle {
+    /// Requests are held for this service, so many by now. For one that is wanted already this is a lookup.
+    pub fn want(&self, id: &ServiceId, held: usize) {
+        let mut wanted = lock(&self.shared.wanted);
+        if let Some(count) = wanted.get(id) {
+            count.store(held, Ordering::Relaxed);
+            return;
+        }
+        wanted.insert(id.clone(), Arc::new(AtomicUsize::new(held)));
+        self.tell(id, true);
+    }
+
+    /// Nothing is held for this service any more, or it is awake: no more signals.
+    pub fn settled(&self, id: &ServiceId) {
+        let mut wanted = lock(&self.shared.wanted);
+        if wanted.remove(id).is_some() {
+            self.tell(id, false);
+        }
+    }
+
+    /// Called with `wanted` locked, so that the last word here is the last word there.
+    fn tell(&self, id: &ServiceId, wanted: bool) {
+        lock(&self.shared.news).insert(id.clone(), wanted);
+        self.shared.wake.notify_one();
+    }
+}
+
+struct Task {
+    client: Arc<OperatorClient>,
+    signals: Signals,
+    metrics: Arc<Metrics>,
+    answered: Answered,
+    shared: Arc<Shared>,
+    under_way: JoinSet<(ServiceId, Result<(), RpcError>)>,
+}
+
+impl Task {
+    async fn run(mut self) {
+        loop {
+            self.hear();
+            self.send();
+            let due = self.next_due();
+            tokio::select! {
+                () = self.shared.wake.notified() => {}
+                Some(ended) = self.under_way.join_next() => {
+                    if let Ok((id, outcome)) = ended {
+                        self.ended(&id, outcome);
+                    }
+                }
+                () = at(due) => {}
+            }
+        }
+    }
+
+    fn hear(&mut self) {
+        let news = std::mem::take(&mut *lock(&self.shared.news));
+        let now = Instant::now().into_std();
+        for (id, wanted) in news {
+            if wanted {
+                self.signals.want(&id, now);
+            } else {
+                self.signals.settled(&id);
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        let room = PARALLEL.saturating_sub(self.under_way.len());
+        for id in self.signals.due(Instant::now().into_std(), room) {
+            let held = lock(&self.shared.wanted)
+                .get(&id)
+                .map_or(1, |count| count.load(Ordering::Relaxed).max(1));
+            let client = Arc::clone(&self.client);
+            self.under_way.spawn(async move {
+                let outcome = client.signal(&id, held).await;
+                (id, outcome)
+            });
+        }
+    }
+
+    /// While all places are taken, an end of one is waited for instead.
+    fn next_due(&self) -> Option<Instant> {
+        let room = self.under_way.len() < PARALLEL;
+        let due = self.signals.next_due().filter(|_| room);
+        due.map(Instant::from_std)
+    }
+
+    fn ended(&mut self, id: &ServiceId, outcome: Result<(), RpcError>) {
+        let now = Instant::now().into_std();
+        match outcome {
+            Ok(()) => {
+                self.metrics.operator_called("");
+                self.signals.ended(id, Outcome::Answered, now);
+                (self.answered)(id);
+            }
+            Err(error) => {
+                self.metrics.operator_called(error.reason());
+                if let Some(pause) = self.signals.ended(id, Outcome::Failed, now) {
+                    let cause = std::error::Error::source(&error).map(ToString::to_string);
+                    tracing::warn!(service = %id, again_in = ?pause, cause, "{error}");
+                }
+            }
+        }
+    }
+}
+
+async fn at(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => pending().await,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,138 @@
+//! The internal port over real connections.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+    time::timeout,
+};
+use weir_resolver::{
+    admin::{self, AdminState, HeldReport, Readiness},
+    metrics::Metrics,
+    view::ServiceId,
+};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Status, headers and body of one answer.
+async fn ask(port: u16, line: &str) -> (u16, String, String) {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let request = format!("{line} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    let read = timeout(PATIENCE, stream.read_to_string(&mut answer)).await;
+    read.expect("an answer in time").unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, head.to_ascii_lowercase(), body.to_owned())
+}
+
+async fn json(port: u16, line: &str) -> (u16, Value) {
+    let (status, head, body) = ask(port, line).await;
+    assert!(head.contains("content-type: application/json"), "{head}");
+    (status, serde_json::from_str(&body).unwrap())
+}
+
+#[tokio::test]
+async fn every_path_answers() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let readiness = Arc::new(Readiness::default());
+    let state = AdminState {
+        metrics: Metrics::new(),
+        readiness: Arc::clone(&readiness),
+        held: Arc::new(|| {
+            vec![HeldReport {
+                service: ServiceId::new("shop", "web"),
+                reason: "no ready endpoint".to_owned(),
+                requests: 2,
+                bytes: 1024,
+                oldest_seconds: 1.5,
+            }]
+        }),
+        services: Arc::new(|| vec![ServiceId::new("shop", "web")]),
+    };
+    let (stop, stopped) = oneshot::channel::<()>();
+    let server = tokio::spawn(admin::serve(listener, state, async {
+        let _ = stopped.await;
+    }));
+
+    let (status, head, body) = ask(port, "GET /metrics").await;
+    assert_eq!(status, 200);
+    assert!(
+        head.contains("content-type: text/plain; version=0.0.4"),
+        "{head}"
+    );
+    assert!(body.contains("elasti_resolver_queued_count"));
+    assert_eq!(ask(port, "GET /healthz").await.0, 200);
+    let (status, _, body) = ask(port, "HEAD /metrics").await;
+    assert_eq!((status, body.as_str()), (200, ""));
+
+    let (status, body) = json(port, "GET /readyz").await;
+    assert_eq!(status, 503);
+    assert!(
+        body["missing"][0]
+            .as_str()
+            .unwrap()
+            .contains("not all known")
+    );
+    readiness.set_synced();
+    assert_eq!(ask(port, "GET /readyz").await.0, 200);
+    readiness.set_bound(10240, false);
+    let (status, body) = json(port, "GET /readyz").await;
+    assert_eq!(
+        (status, &body["missing"][0]),
+        (503, &"port 10240 is not bound".into())
+    );
+
+    for (query, status, queued) in [
+        ("?namespace=shop&service=web", 200, Some(1)),
+        ("?namespace=shop&service=other", 200, Some(0)),
+        ("?namespace=other&service=web", 200, Some(0)),
+        ("?namespace=shop", 400, None),
+        ("", 400, None),
+    ] {
+        let (found, body) = json(port, &format!("GET /queue-status{query}")).await;
+        assert_eq!(found, status, "{query}");
+        assert_eq!(body["queueStatus"].as_u64(), queued, "{query}");
+    }
+    let (_, body) = json(port, "GET /crd-cache-status").await;
+    assert_eq!((&body["count"], &body["synced"]), (&1.into(), &true.into()));
+    let (_, body) = json(port, "GET /debug/held").await;
+    assert_eq!(body[0]["service"], "shop/web");
+    assert_eq!(body[0]["oldestSeconds"], 1.5);
+
+    assert_eq!(json(port, "GET /nothing").await.0, 404);
+    assert_eq!(json(port, "POST /metrics").await.0, 405);
+    let long = format!("GET /healthz?{}", "a".repeat(40_000));
+    assert!(ask(port, &long).await.0 >= 400);
+
+    stop.send(()).unwrap();
+    timeout(PATIENCE, server).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_says_nothing_is_shown_out_and_others_are_served_meanwhile() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let state = AdminState {
+        metrics: Metrics::new(),
+        readiness: Arc::default(),
+        held: Arc::new(Vec::new),
+        services: Arc::new(Vec::new),
+    };
+    let server = tokio::spawn(admin::serve(listener, state, std::future::pending()));
+    let mut silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    silent
+        .write_all(b"GET /healthz HTTP/1.1\r\nx: ")
+        .await
+        .unwrap();
+    assert_eq!(ask(port, "GET /healthz").await.0, 200);
+    let mut rest = Vec::new();
+    let end = timeout(PATIENCE, silent.read_to_end(&mut rest)).await;
+    assert!(end.is_ok(), "the connection is still open");
+    server.abort();
+}

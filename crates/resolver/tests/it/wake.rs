@@ -1,0 +1,206 @@
+//! Wake signals to a real HTTP server that refuses, hangs, fails and at last answers.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    future::pending,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use http::{Request, Response, StatusCode, header::AUTHORIZATION};
+use http_body_util::{BodyExt, Full};
+use hyper::{
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::{
+    net::TcpListener,
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+    time::timeout,
+};
+use weir_resolver::{
+    metrics::Metrics,
+    view::ServiceId,
+    wake::{Wake, WakeSettings, client::OperatorClient},
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const RETRY: Duration = Duration::from_millis(200);
+
+/// What the operator does with a signal.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Hang,
+    Answer(StatusCode),
+}
+
+#[derive(Debug)]
+struct Heard {
+    authorization: Option<String>,
+    body: Value,
+}
+
+/// An operator that does these things in turn, then answers 200.
+fn operator(listener: TcpListener, acts: &[Act]) -> mpsc::Receiver<Heard> {
+    let (tell, heard) = mpsc::channel(1000);
+    let acts = Arc::new(Mutex::new(acts.iter().copied().collect::<VecDeque<Act>>()));
+    let answer = move |request: Request<Incoming>| {
+        let (tell, acts) = (tell.clone(), Arc::clone(&acts));
+        async move {
+            assert_eq!(request.method(), "POST");
+            assert_eq!(request.uri().path(), "/informer/incoming-request");
+            let authorization = request.headers().get(AUTHORIZATION);
+            let authorization = authorization.map(|value| value.to_str().unwrap().to_owned());
+            let body = request.into_body().collect().await.unwrap().to_bytes();
+            let body = serde_json::from_slice(&body).unwrap();
+            let act = acts.lock().unwrap().pop_front();
+            let _ = tell
+                .send(Heard {
+                    authorization,
+                    body,
+                })
+                .await;
+            let status = match act.unwrap_or(Act::Answer(StatusCode::OK)) {
+                Act::Hang => pending().await,
+                Act::Answer(status) => status,
+            };
+            let body = Full::new(Bytes::from_static(br#"{"message":"ok"}"#));
+            let mut response = Response::new(body);
+            *response.status_mut() = status;
+            Ok::<_, Infallible>(response)
+        }
+    };
+    tokio::spawn(async move {
+        let mut connections = JoinSet::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            let service = service_fn(answer.clone());
+            connections.spawn(async move {
+                let stream = TokioIo::new(stream);
+                let _ = http1::Builder::new()
+                    .serve_connection(stream, service)
+                    .await;
+            });
+        }
+    });
+    heard
+}
+
+fn client(address: SocketAddr, token: &std::path::Path) -> OperatorClient {
+    let url = format!("http://{address}").parse().unwrap();
+    let client = OperatorClient::new(&url, token.to_owned()).unwrap();
+    client.with_timeout(Duration::from_millis(300))
+}
+
+async fn next(heard: &mut mpsc::Receiver<Heard>) -> Heard {
+    let heard = timeout(PATIENCE, heard.recv()).await;
+    heard.expect("a signal in time").expect("a server")
+}
+
+#[tokio::test]
+async fn a_signal_is_repeated_until_it_is_answered_and_while_it_is_wanted() {
+    let directory = tempfile::tempdir().unwrap();
+    let token = directory.path().join("token");
+    // A port on which nobody listens yet.
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = free.local_addr().unwrap();
+    drop(free);
+
+    let metrics = Metrics::new();
+    let (answered, mut answers) = mpsc::channel(100);
+    let (stop, stopped) = oneshot::channel::<()>();
+    let (wake, running) = Wake::spawn(
+        client(address, &token),
+        WakeSettings { retry: RETRY },
+        Arc::clone(&metrics),
+        Arc::new(move |id| {
+            let _ = answered.try_send(id.clone());
+        }),
+        async {
+            let _ = stopped.await;
+        },
+    );
+    let web = ServiceId::new("shop", "web");
+    wake.want(&web, 1);
+    wake.want(&web, 7);
+    weir_lab::eventually(PATIENCE, "a signal finds nobody", || async {
+        match metrics.render() {
+            text if text.contains(r#"rpc_count{error="unreachable"}"#) => Ok(()),
+            text => Err(text),
+        }
+    })
+    .await;
+
+    let listener = TcpListener::bind(address).await.unwrap();
+    let failing = Act::Answer(StatusCode::INTERNAL_SERVER_ERROR);
+    let refusing = Act::Answer(StatusCode::UNAUTHORIZED);
+    let mut heard = operator(listener, &[Act::Hang, failing, refusing]);
+    let first = next(&mut heard).await;
+    let body = json!({"count": 7, "svc": "web", "namespace": "shop"});
+    assert_eq!((first.body, first.authorization), (body.clone(), None));
+    // A token that appears later is used from then on, without the line end of its file.
+    std::fs::write(&token, "secret\n").unwrap();
+    next(&mut heard).await;
+    let third = next(&mut heard).await;
+    assert_eq!(third.authorization.as_deref(), Some("Bearer secret"));
+    assert_eq!(
+        next(&mut heard).await.body,
+        body,
+        "the one that is answered"
+    );
+    let told = timeout(PATIENCE, answers.recv()).await.unwrap();
+    assert_eq!(told.as_ref(), Some(&web));
+    assert_eq!(next(&mut heard).await.body, body, "still wanted, so again");
+
+    // Settled: others are signalled again and again meanwhile, this one is not.
+    wake.settled(&web);
+    let other = ServiceId::new("shop", "other");
+    wake.want(&other, 1);
+    let mut others = 0;
+    while others < 3 {
+        let is_other = next(&mut heard).await.body["svc"] == "other";
+        assert!(is_other || others < 1, "web is settled");
+        others += u8::from(is_other);
+    }
+    let text = metrics.render();
+    for error in ["", "timeout", "status", "unauthorized", "unreachable"] {
+        assert!(
+            text.contains(&format!("rpc_count{{error=\"{error}\"}}")),
+            "{error}: {text}"
+        );
+    }
+    stop.send(()).unwrap();
+    timeout(PATIENCE, running).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn signals_of_many_services_go_out_beside_each_other_but_not_all_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut heard = operator(listener, &[Act::Hang; 64]);
+    let nowhere = std::path::Path::new("/nowhere/token");
+    let patient = client(address, nowhere).with_timeout(PATIENCE);
+    let (wake, running) = Wake::spawn(
+        patient,
+        WakeSettings { retry: RETRY },
+        Metrics::new(),
+        Arc::new(|_| {}),
+        pending(),
+    );
+    for number in 0..100 {
+        wake.want(&ServiceId::new("shop", &format!("s{number}")), 1);
+    }
+    // All that are let out hang, and nothing goes out beyond them.
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..64 {
+        let body = next(&mut heard).await.body;
+        assert!(seen.insert(body["svc"].to_string()), "twice: {body}");
+    }
+    assert!(heard.try_recv().is_err(), "a 65th signal");
+    running.abort();
+}
