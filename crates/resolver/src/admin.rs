@@ -43,6 +43,8 @@ pub struct AdminState {
     pub metrics: Arc<Metrics>,
     /// Whether requests may be sent here.
     pub readiness: Arc<Readiness>,
+    /// Brings counts up to date before they are shown.
+    pub refresh: Arc<dyn Fn() + Send + Sync>,
     /// What is held now, a report for each service for which anything is.
     pub held: Arc<dyn Fn() -> Vec<HeldReport> + Send + Sync>,
     /// The services that are known.

@@ -1,7 +1,10 @@
 //! What a request is for: the phase *identify* of [`weir_wire`], by the port that it came to or, on the shared port, by
 //! the host that it names.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU16, Ordering},
+};
 
 use http::{
     HeaderName, StatusCode,
@@ -26,7 +29,7 @@ pub struct Guide {
     /// Counts.
     pub metrics: Arc<Metrics>,
     /// The shared port.
-    pub proxy_port: u16,
+    pub proxy_port: AtomicU16,
     /// The header that names the target there, before Host.
     pub header_for_host: Option<HeaderName>,
     /// The cluster's domain.
@@ -36,7 +39,7 @@ pub struct Guide {
 impl Site for Guide {
     fn identify(&self, arrival: &Arrival<'_>) -> Result<Arc<Backend>, Instead> {
         let routes = self.table.routes.load();
-        let route = if arrival.port == self.proxy_port {
+        let route = if arrival.port == self.proxy_port.load(Ordering::Relaxed) {
             self.by_host(arrival, &routes)?
         } else {
             routes.by_port.get(&arrival.port).ok_or_else(unknown)?
@@ -53,6 +56,11 @@ impl Site for Guide {
 }
 
 impl Guide {
+    /// It was 0, and is this one now.
+    pub fn set_proxy_port(&self, port: u16) {
+        self.proxy_port.store(port, Ordering::Relaxed);
+    }
+
     fn by_host<'r>(&self, arrival: &Arrival<'_>, routes: &'r Routes) -> Result<&'r Route, Instead> {
         match self.find(arrival, routes) {
             Ok(Some(route)) => {

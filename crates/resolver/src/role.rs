@@ -1,22 +1,338 @@
-//! The resolver as a process.
+//! The resolver as a process: puts the parts together, follows its source of services, and leaves in order.
 
+mod ports;
+mod source;
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    pin::Pin,
+    sync::{Arc, OnceLock, Weak, atomic::AtomicU16},
+    time::Duration,
+};
+
+use ports::Ports;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use source::Follow;
 use thiserror::Error;
+use tokio::{
+    net::TcpListener,
+    signal::unix::{Signal, SignalKind, signal},
+    sync::watch,
+    time::{MissedTickBehavior, interval},
+};
+use weir_api::hold::defaults::SHUTDOWN_REFUSE_BEFORE_END;
+use weir_wire::{
+    PoolLimits,
+    client::Patience,
+    hold::{Limits, Room},
+    life::{Life, Open},
+    listen::Wire,
+    shard,
+    waiting::WaitingRoom,
+};
 
-use crate::settings::Settings;
+use crate::{
+    admin::{self, AdminState, Readiness},
+    index::IndexSettings,
+    metrics::Metrics,
+    request::Guide,
+    settings::Settings,
+    table::Table,
+    view::ServiceId,
+    wake::{Wake, WakeHandle, WakeSettings, client::OperatorClient},
+    watch::News,
+};
+
+/// A client that has connected and says nothing is let go after this long.
+const SILENT: Duration = Duration::from_mins(1);
+/// A connection between two requests is kept for so long: longer than the 10 minutes of the usual load balancers, so
+/// that they close first and none is closed just when a request comes.
+const IDLE: Duration = Duration::from_secs(620);
+/// How often to look after what has no event of its own.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Why the resolver ended before its time.
 #[derive(Debug, Error)]
 pub enum RoleError {
-    /// It is not there yet.
-    #[error("the resolver cannot be run yet")]
-    NotYet,
+    /// A port is taken, or not ours to take.
+    #[error("the {what} port {port} cannot be opened; give another with {flag}")]
+    Port {
+        /// What it is for.
+        what: &'static str,
+        /// Its number.
+        port: u16,
+        /// The flag that sets it.
+        flag: &'static str,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Threads cannot be started, or signals not listened to.
+    #[error("the process cannot be set up")]
+    SetUp(#[from] io::Error),
+    /// Where services are learned from.
+    #[error(transparent)]
+    Source(#[from] source::SourceError),
+    /// The operator's address.
+    #[error("the operator's address cannot be used")]
+    Operator(#[from] http::Error),
 }
 
 /// Runs until it is told to end.
-#[allow(clippy::unused_async, reason = "it will serve until it is told to end")]
 pub async fn run(settings: Settings) -> Result<(), RoleError> {
     for note in &settings.notes {
         tracing::warn!("{note}");
     }
-    Err(RoleError::NotYet)
+    raise_file_limit();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let parts = Parts::start(&settings).await?;
+    let index = IndexSettings {
+        per_service_ports: settings.listen.per_service_ports,
+        reserved_ports: vec![settings.listen.proxy_port, settings.listen.internal_port],
+    };
+    let mut follow = Follow::start(&settings.source, index).await?;
+    let mut ports = Ports::new(Arc::clone(&parts.wire), Arc::clone(&parts.readiness));
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut leaving: Option<Pin<Box<dyn Future<Output = ()>>>> = None;
+    loop {
+        tokio::select! {
+            news = follow.next() => match news {
+                News::Changes(changes) => {
+                    // What a batch closes is closed before it opens what it opens; backends are told in `apply`.
+                    let changed = parts.table.apply(&changes);
+                    ports.apply(&changed);
+                }
+                News::Synced => parts.readiness.set_synced(),
+            },
+            _ = look.tick() => {
+                parts.table.tidy();
+                ports.open_missing();
+            }
+            () = told_to_end(&mut terminate, &mut interrupt) => {
+                if leaving.is_some() {
+                    tracing::warn!("told to end once more: what is open is cut");
+                    break;
+                }
+                leaving = Some(parts.leave(&settings));
+            }
+            () = finished(&mut leaving) => break,
+        }
+    }
+    let _ = parts.stop.send(true);
+    tracing::info!(
+        connections = parts.wire.life().count(Open::Connection),
+        tunnels = parts.wire.life().count(Open::Tunnel),
+        "ended; these were still open and are cut"
+    );
+    Ok(())
+}
+
+/// What runs.
+struct Parts {
+    wire: Arc<Wire>,
+    table: Arc<Table>,
+    readiness: Arc<Readiness>,
+    stop: watch::Sender<bool>,
+}
+
+impl Parts {
+    async fn start(settings: &Settings) -> Result<Self, RoleError> {
+        let (stop, stopped) = watch::channel(false);
+        let metrics = Metrics::new();
+        let readiness = Arc::new(Readiness::default());
+        let late = Arc::new(OnceLock::new());
+        let wake = start_wake(settings, &metrics, &late, &stopped)?;
+        let room = WaitingRoom::new(limits(settings));
+        let table = Table::new(room, Arc::clone(&metrics), wake, settings.access_log);
+        let _ = late.set(Arc::downgrade(&table));
+
+        let address = settings.listen.address.unwrap_or_else(every_address);
+        let guide = Arc::new(Guide {
+            table: Arc::clone(&table),
+            metrics: Arc::clone(&metrics),
+            proxy_port: AtomicU16::new(settings.listen.proxy_port),
+            header_for_host: settings.header_for_host.clone(),
+            cluster_domain: settings.cluster_domain.clone(),
+        });
+        let life = Arc::new(Life::default());
+        let wire = Wire::start(address, behaviour(settings), Arc::clone(&guide) as _, life)?;
+        let proxy_port = settings.listen.proxy_port;
+        let opened = wire.open(proxy_port).map_err(|source| RoleError::Port {
+            what: "proxy",
+            port: proxy_port,
+            flag: "--proxy-port",
+            source,
+        })?;
+        guide.set_proxy_port(opened);
+
+        let internal_port = settings.listen.internal_port;
+        let listener = TcpListener::bind(SocketAddr::new(address, internal_port)).await;
+        let listener = listener.map_err(|source| RoleError::Port {
+            what: "internal",
+            port: internal_port,
+            flag: "--internal-port",
+            source,
+        })?;
+        let internal = listener.local_addr()?;
+        let state = admin_state(&metrics, &readiness, &table, &wire);
+        tokio::spawn(admin::serve(listener, state, until(stopped)));
+        tracing::info!(%address, proxy = opened, internal = internal.port(), "the resolver listens");
+        Ok(Self {
+            wire,
+            table,
+            readiness,
+            stop,
+        })
+    }
+
+    /// Readiness fails first; then the way of `Wire::leave`.
+    fn leave(&self, settings: &Settings) -> Pin<Box<dyn Future<Output = ()>>> {
+        self.readiness.set_draining();
+        let times = settings.times;
+        let limit = times.termination_grace.saturating_sub(SHUTDOWN_REFUSE_BEFORE_END);
+        tracing::info!(
+            connections = self.wire.life().count(Open::Connection),
+            requests = self.wire.life().count(Open::Request),
+            tunnels = self.wire.life().count(Open::Tunnel),
+            limit_seconds = limit.as_secs(),
+            "told to end: not ready any more, and gone when nothing is open"
+        );
+        let wire = Arc::clone(&self.wire);
+        Box::pin(async move { wire.leave(times.sync_period, limit).await })
+    }
+}
+
+fn start_wake(
+    settings: &Settings,
+    metrics: &Arc<Metrics>,
+    table: &Arc<OnceLock<Weak<Table>>>,
+    stopped: &watch::Receiver<bool>,
+) -> Result<Option<WakeHandle>, RoleError> {
+    let Some(operator) = &settings.operator else {
+        return Ok(None);
+    };
+    let client = OperatorClient::new(&operator.url, operator.token_file.clone())?;
+    let table = Arc::clone(table);
+    let answered = move |id: &ServiceId| {
+        if let Some(table) = table.get().and_then(Weak::upgrade) {
+            table.signalled(id);
+        }
+    };
+    let pace = WakeSettings {
+        retry: operator.retry,
+    };
+    let (handle, _task) = Wake::spawn(
+        client,
+        pace,
+        Arc::clone(metrics),
+        Arc::new(answered),
+        until(stopped.clone()),
+    );
+    Ok(Some(handle))
+}
+
+fn admin_state(
+    metrics: &Arc<Metrics>,
+    readiness: &Arc<Readiness>,
+    table: &Arc<Table>,
+    wire: &Arc<Wire>,
+) -> AdminState {
+    let refresh = {
+        let (metrics, table, life) = (Arc::clone(metrics), Arc::clone(table), Arc::clone(wire.life()));
+        move || {
+            table.refresh_metrics();
+            let count = |what| i64::try_from(life.count(what)).unwrap_or(i64::MAX);
+            metrics.connections.set(count(Open::Connection));
+            metrics.tunnels.set(count(Open::Tunnel));
+        }
+    };
+    let (held, services) = (Arc::clone(table), Arc::clone(table));
+    AdminState {
+        metrics: Arc::clone(metrics),
+        readiness: Arc::clone(readiness),
+        refresh: Arc::new(refresh),
+        held: Arc::new(move || held.held()),
+        services: Arc::new(move || services.services()),
+    }
+}
+
+fn limits(settings: &Settings) -> Limits {
+    let limits = settings.limits;
+    Limits {
+        total: Room {
+            requests: limits.held,
+            bytes: limits.held_bytes,
+        },
+        each: Room {
+            requests: limits.held_per_service,
+            bytes: limits.held_bytes_per_service,
+        },
+    }
+}
+
+fn behaviour(settings: &Settings) -> shard::Settings {
+    shard::Settings {
+        shards: settings.threads.get(),
+        max_connections: settings.listen.max_connections,
+        max_head: settings.limits.header_bytes,
+        patience: Patience {
+            head: settings.times.headers,
+            silent: SILENT,
+            idle: IDLE,
+        },
+        hold_time: settings.times.hold,
+        max_replay: settings.limits.body_replay,
+        connect_time: settings.times.connect,
+        pool: PoolLimits {
+            idle: settings.upstream.max_idle,
+            idle_per_endpoint: settings.upstream.max_idle_per_endpoint,
+            idle_for: settings.upstream.idle_timeout,
+        },
+        http2: settings.h2c,
+    }
+}
+
+/// IPv6 and IPv4, or IPv4 alone where there is no IPv6.
+fn every_address() -> IpAddr {
+    let probe = std::net::TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0));
+    if probe.is_ok() {
+        Ipv6Addr::UNSPECIFIED.into()
+    } else {
+        Ipv4Addr::UNSPECIFIED.into()
+    }
+}
+
+/// A connection is an open file; the usual soft limit of 1,024 is not ours.
+fn raise_file_limit() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum {
+        let wanted = Rlimit {
+            current: maximum,
+            maximum,
+        };
+        if let Err(error) = setrlimit(Resource::Nofile, wanted) {
+            tracing::warn!(%error, "the limit of open files stays as it is");
+        }
+    }
+}
+
+async fn told_to_end(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+async fn finished(leaving: &mut Option<Pin<Box<dyn Future<Output = ()>>>>) {
+    match leaving {
+        Some(leaving) => leaving.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn until(mut stopped: watch::Receiver<bool>) {
+    // An error means that nobody is left to say it: as good.
+    let _ = stopped.wait_for(|stopped| *stopped).await;
 }

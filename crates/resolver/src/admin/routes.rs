@@ -33,6 +33,7 @@ pub(super) fn router(state: AdminState) -> Router {
 }
 
 async fn metrics(State(state): State<AdminState>) -> impl IntoResponse {
+    (state.refresh)();
     (
         [(CONTENT_TYPE, Metrics::CONTENT_TYPE)],
         state.metrics.render(),
