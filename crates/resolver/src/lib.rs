@@ -11,3 +11,4 @@ pub mod settings;
 pub mod targets;
 pub mod view;
 pub mod wake;
+pub mod watch;
