@@ -8,4 +8,5 @@
 )]
 
 mod admin;
+mod on_api_server;
 mod wake;
