@@ -1,0 +1,67 @@
+//! What all parts of the run share: programs, a place for files, which core is whose, and a clock.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::{
+    process::{Resource, getrlimit, setrlimit},
+    thread::{CpuSet, sched_getaffinity, sched_setaffinity},
+};
+
+use super::programs::Programs;
+use crate::bench::scratch::Scratch;
+
+/// Where it all happens.
+pub(super) struct Site {
+    pub(super) programs: Programs,
+    pub(super) scratch: Scratch,
+    pub(super) is_quick: bool,
+    /// The core that belongs to the proxy under test alone.
+    pub(super) proxy_core: usize,
+    began: Instant,
+}
+
+impl Site {
+    /// Takes the machine's first core for proxies, and moves this process, with all that it will start, to the last.
+    pub(super) fn new(programs: Programs, is_quick: bool) -> Result<Option<Self>> {
+        let ours = sched_getaffinity(None).context("cannot ask which cores we may use")?;
+        let mut cores = (0..CpuSet::MAX_CPU).filter(|core| ours.is_set(*core));
+        let (Some(first), Some(last)) = (cores.next(), cores.next_back()) else {
+            println!("\n*** SKIPPED: there is one core, and proxy and load need one each");
+            return Ok(None);
+        };
+        let mut set = CpuSet::new();
+        set.set(last);
+        sched_setaffinity(None, &set).context("cannot move to one core")?;
+        // For what we start: ten thousand connections are as many files, on both sides.
+        let mut limit = getrlimit(Resource::Nofile);
+        limit.current = limit.maximum;
+        setrlimit(Resource::Nofile, limit).context("cannot raise the limit of open files")?;
+        let site = Self {
+            programs,
+            scratch: Scratch::new()?,
+            is_quick,
+            proxy_core: first,
+            began: Instant::now(),
+        };
+        site.say(&format!(
+            "proxies run on core {first}, the rest on core {last}"
+        ));
+        Ok(Some(site))
+    }
+
+    /// How often everything that is compared is measured.
+    pub(super) fn rounds(&self) -> usize {
+        if self.is_quick { 1 } else { 5 }
+    }
+
+    /// How long a generator runs each time.
+    pub(super) fn span(&self) -> Duration {
+        Duration::from_secs(if self.is_quick { 2 } else { 4 })
+    }
+
+    /// A line of progress, with the time since the start.
+    pub(super) fn say(&self, what: &str) {
+        println!("[{:6.1} s] {what}", self.began.elapsed().as_secs_f64());
+    }
+}
