@@ -44,7 +44,8 @@ pub(super) fn small(site: &Site, nginx_most: &mut Option<f64>) -> Result<Vec<Fig
 /// 1 MiB each.
 pub(super) fn one_mebibyte(site: &Site) -> Result<Vec<Figure>> {
     let upstream = Upstream::one_mebibyte(site)?;
-    let proxies = all(site, &upstream)?;
+    let mut proxies = all(site, &upstream)?;
+    proxies.push(Proxy::nginx_default(site, upstream.address)?);
     let measured = compare(site, "1mib", &proxies, |proxy, span| {
         wrk::run(&proxy.url("/1mib"), CONNECTIONS, span)
     })?;

@@ -179,12 +179,11 @@ impl<'a> Fleet<'a> {
                 "{restarts} restarts took {took:?}, longer than the load: the machine is too busy"
             );
         }
-        let reports = load.finish()?;
-        let deadline = Instant::now() + LONGEST_DRAIN;
-        while !self.draining.is_empty() && Instant::now() < deadline {
+        while !self.draining.is_empty() {
             self.reap()?;
             thread::sleep(Duration::from_millis(20));
         }
+        let reports = load.finish()?;
         for (kind, report) in ["kept connections", "new connections"].iter().zip(&reports) {
             self.site
                 .say(&format!("{restarts} restarts, {kind}: {}", report.outcomes));
