@@ -20,7 +20,7 @@ use crate::bench::{
 
 const REQUESTS: usize = 10_000;
 const BODY_BYTES: usize = 1024;
-/// More than are held, and with as many connections to the target less than the 20,000 files one may open.
+/// More than are held. What is left of the 20,000 files that one may often open is for connections to the target.
 const LIMITS: [&str; 4] = [
     "--max-connections",
     "15000",

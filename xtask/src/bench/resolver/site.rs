@@ -1,6 +1,9 @@
 //! What all parts of the run share: programs, a place for files, which core is whose, and a clock.
 
-use std::time::{Duration, Instant};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result};
 use rustix::{
@@ -9,15 +12,19 @@ use rustix::{
 };
 
 use super::programs::Programs;
-use crate::bench::scratch::Scratch;
+use crate::bench::{nginx, process::Process, scratch::Scratch};
 
 /// Where it all happens.
 pub(super) struct Site {
     pub(super) programs: Programs,
-    pub(super) scratch: Scratch,
     pub(super) is_quick: bool,
     /// The core that belongs to the proxy under test alone.
     pub(super) proxy_core: usize,
+    /// Where wakes are asked for. It says yes to all and does nothing: the benchmarks make targets ready.
+    pub(super) operator: SocketAddr,
+    _operator: Process,
+    /// After the process, which is gone before its files are.
+    pub(super) scratch: Scratch,
     began: Instant,
 }
 
@@ -37,11 +44,16 @@ impl Site {
         let mut limit = getrlimit(Resource::Nofile);
         limit.current = limit.maximum;
         setrlimit(Resource::Nofile, limit).context("cannot raise the limit of open files")?;
+        let scratch = Scratch::new()?;
+        let operator = nginx::free_address()?;
+        let home = scratch.part("operator")?;
         let site = Self {
             programs,
-            scratch: Scratch::new()?,
             is_quick,
             proxy_core: first,
+            operator,
+            _operator: nginx::start(&home, &nginx::ten_bytes(operator), operator, None)?,
+            scratch,
             began: Instant::now(),
         };
         site.say(&format!(

@@ -139,6 +139,7 @@ impl Resolver {
         command.args(["--bind-address", &listen.host.to_string()]);
         command.args(["--proxy-port", &listen.proxy_port.to_string()]);
         command.args(["--internal-port", &listen.internal_port.to_string()]);
+        command.args(["--operator-url", &format!("http://{}", site.operator)]);
         command.args(arguments);
         let process = Process::start("weir", command, &home)?.killed_at_the_end();
         Ok(Self {
