@@ -7,6 +7,7 @@ mod carbon;
 mod load;
 mod nginx;
 mod packages;
+mod ports;
 mod process;
 mod resolver;
 mod scratch;

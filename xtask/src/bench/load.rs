@@ -9,7 +9,7 @@ use std::{fs, path::Path, process::Command};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use super::{Figure, median, nginx, packages, real, scratch::Scratch};
+use super::{Figure, median, nginx, packages, ports, real, scratch::Scratch};
 use crate::program::LAB_APP;
 
 /// More than one, since others may be using the machine; the medians count.
@@ -42,7 +42,7 @@ pub(super) fn run() -> Result<Vec<Figure>> {
 }
 
 fn measure(generator: &Path, home: &Path) -> Result<Vec<Figure>> {
-    let address = nginx::free_address()?;
+    let address = ports::address()?;
     let _nginx = nginx::start(home, &nginx::ten_bytes(address), address, None)?;
     let url = format!("http://{address}/");
     let (mut theirs, mut ours, mut ratios) = (Vec::new(), Vec::new(), Vec::new());

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     path::Path,
 };
 
@@ -30,12 +30,6 @@ pub(super) fn start(
     let mut process = Process::start("nginx", command, home)?;
     process.wait_until_ready(|| TcpStream::connect(address).is_ok())?;
     Ok(process)
-}
-
-/// An address that is free now, and nobody is likely to take in the next moment.
-pub(super) fn free_address() -> Result<SocketAddr> {
-    let listener = TcpListener::bind("127.0.0.1:0").context("cannot listen on 127.0.0.1")?;
-    Ok(listener.local_addr()?)
 }
 
 fn configuration(home: &Path, blocks: &str) -> String {

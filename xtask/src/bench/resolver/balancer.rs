@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 
 use super::site::Site;
 use crate::bench::{
-    nginx,
+    ports,
     process::{Process, command},
 };
 
@@ -29,7 +29,7 @@ impl Balancer {
     /// In front of these, each of which may or may not be there; readiness is asked for at `internal_port`.
     pub(super) fn start(site: &Site, to: &[SocketAddr], internal_port: u16) -> Result<Self> {
         let home = site.scratch.part("balancer")?;
-        let address = nginx::free_address()?;
+        let address = ports::address()?;
         let socket = home.join("socket");
         let file = home.join("haproxy.cfg");
         let text = configuration(&socket.display().to_string(), address, to, internal_port);

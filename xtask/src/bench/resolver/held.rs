@@ -3,17 +3,17 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use super::{
     ask,
     crowd::{Crowd, End},
     site::Site,
     target::Target,
-    weir::{Resolver, Service, free_ports},
+    weir::{Resolver, Service},
 };
 use crate::bench::{
-    Figure, nginx,
+    Figure, ports,
     process::{Process, command, wait_until},
     real,
 };
@@ -64,7 +64,7 @@ pub(super) fn measure(site: &Site) -> Result<Vec<Figure>> {
 
 /// The lab's server, which gives each body back.
 fn strong(site: &Site) -> Result<(SocketAddr, Process)> {
-    let (address, tcp) = (nginx::free_address()?, nginx::free_address()?);
+    let (address, tcp) = (ports::address()?, ports::address()?);
     let mut command = command(&site.programs.lab_app, None);
     command.args(["echo", "--listen", &address.to_string()]);
     command.args(["--tcp-listen", &tcp.to_string()]);
@@ -75,9 +75,7 @@ fn strong(site: &Site) -> Result<(SocketAddr, Process)> {
 }
 
 fn release(site: &Site, what: &str, target: SocketAddr) -> Result<Released> {
-    let [port] = free_ports(1)?[..] else {
-        bail!("asked for one port, and got another number");
-    };
+    let port = ports::port()?;
     let asleep = Service::new("crowd", port);
     let resolver = Resolver::start(site, "held-weir", &LIMITS, std::slice::from_ref(&asleep))?;
     let idle = resolver.mebibytes()?;

@@ -17,9 +17,9 @@ use super::{
     site::Site,
     steady::Steady,
     target::Target,
-    weir::{Resolver, Service, free_ports},
+    weir::{Resolver, Service},
 };
-use crate::bench::{Figure, median};
+use crate::bench::{Figure, median, ports};
 
 const LIMIT: u32 = 500;
 const RATE: u32 = 2000;
@@ -38,9 +38,7 @@ struct Street {
 pub(super) fn measure(site: &Site) -> Result<Vec<Figure>> {
     let (phases, phase) = if site.is_quick { (1, 2) } else { (5, 4) };
     let phase = Duration::from_secs(phase);
-    let [flooded, quiet] = free_ports(2)?[..] else {
-        bail!("asked for two ports, and got another number");
-    };
+    let [flooded, quiet] = ports::ports()?;
     let services = [
         Service::new("flooded", flooded),
         Service::new("quiet", quiet),

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::{
     site::Site,
-    weir::{self, Resolver, Service},
+    weir::{Resolver, Service},
 };
 use crate::bench::{
-    nginx,
+    nginx, ports,
     process::{Process, command},
 };
 
@@ -61,7 +61,7 @@ impl Proxy {
         upstream: SocketAddr,
         settings: &str,
     ) -> Result<Self> {
-        let address = nginx::free_address()?;
+        let address = ports::address()?;
         let blocks = format!(
             "upstream target {{ server {upstream}; keepalive 256; keepalive_requests 1000000000; }}\n\
              server {{ listen {address}; location / {{ proxy_pass http://target; \
@@ -79,9 +79,7 @@ impl Proxy {
 
     /// Ours.
     pub(super) fn weir(site: &Site, upstream: SocketAddr, protocol: Protocol) -> Result<Self> {
-        let [port] = weir::free_ports(1)?[..] else {
-            anyhow::bail!("asked for one port, and got another number");
-        };
+        let port = ports::port()?;
         let mut service = Service::new("direct", port).ready_at(upstream);
         if protocol == Protocol::H2c {
             service = service.h2c();
@@ -103,7 +101,7 @@ impl Proxy {
         let Some(program) = &site.programs.envoy else {
             return Ok(None);
         };
-        let address = nginx::free_address()?;
+        let address = ports::address()?;
         let home = site.scratch.part("proxy-envoy")?;
         let file = home.join("envoy.json");
         fs::write(&file, envoy(address, upstream, protocol).to_string())

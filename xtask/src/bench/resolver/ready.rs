@@ -15,9 +15,9 @@ use super::{
     crowd::Crowd,
     site::Site,
     target::Target,
-    weir::{Resolver, Service, free_ports},
+    weir::{Resolver, Service},
 };
-use crate::bench::{Figure, median, process::wait_until, quantile};
+use crate::bench::{Figure, median, ports, process::wait_until, quantile};
 
 const SERVICES: usize = 100;
 const REQUESTS_EACH: usize = 10;
@@ -55,11 +55,7 @@ pub(super) fn measure(site: &Site) -> Result<Vec<Figure>> {
 }
 
 fn wake_all(site: &Site) -> Result<Vec<f64>> {
-    let sleepers: Result<Vec<Sleeper>> = free_ports(SERVICES)?
-        .into_iter()
-        .enumerate()
-        .map(|(number, port)| Sleeper::new(number, port))
-        .collect();
+    let sleepers: Result<Vec<Sleeper>> = (0..SERVICES).map(Sleeper::new).collect();
     let sleepers = sleepers?;
     let mut services: Vec<Service> = sleepers.iter().map(|it| it.service.clone()).collect();
     let resolver = Resolver::start(site, "ready-weir", &[], &services)?;
@@ -87,7 +83,8 @@ fn wake_all(site: &Site) -> Result<Vec<f64>> {
 }
 
 impl Sleeper {
-    fn new(number: usize, port: u16) -> Result<Self> {
+    fn new(number: usize) -> Result<Self> {
+        let port = ports::port()?;
         let (sender, first_bytes) = channel();
         Ok(Self {
             service: Service::new(format!("s{number}"), port),

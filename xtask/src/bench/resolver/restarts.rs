@@ -19,9 +19,9 @@ use super::{
     site::Site,
     steady::{Report, Steady},
     upstreams::Upstream,
-    weir::{Listen, Resolver, Service, free_ports},
+    weir::{Listen, Resolver, Service},
 };
-use crate::bench::{Figure, process::wait_until, real};
+use crate::bench::{Figure, ports, process::wait_until, real};
 
 /// Addresses for resolvers: two serve, one is on its way, the others may still be draining.
 const PLACES: u8 = 12;
@@ -65,9 +65,7 @@ pub(super) fn measure(site: &Site) -> Result<Vec<Figure>> {
 
 impl<'a> Fleet<'a> {
     fn start(site: &'a Site, upstream: SocketAddr) -> Result<Self> {
-        let [proxy_port, internal_port, port] = free_ports(3)?[..] else {
-            bail!("asked for three ports, and got another number");
-        };
+        let [proxy_port, internal_port, port] = ports::ports()?;
         let host = Ipv4Addr::LOCALHOST;
         let places: Vec<SocketAddr> = (0..PLACES)
             .map(|it| (place(it.into()), port).into())

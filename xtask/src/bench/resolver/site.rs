@@ -12,7 +12,7 @@ use rustix::{
 };
 
 use super::programs::Programs;
-use crate::bench::{nginx, process::Process, scratch::Scratch};
+use crate::bench::{nginx, ports, process::Process, scratch::Scratch};
 
 /// Where it all happens.
 pub(super) struct Site {
@@ -45,7 +45,7 @@ impl Site {
         limit.current = limit.maximum;
         setrlimit(Resource::Nofile, limit).context("cannot raise the limit of open files")?;
         let scratch = Scratch::new()?;
-        let operator = nginx::free_address()?;
+        let operator = ports::address()?;
         let home = scratch.part("operator")?;
         let site = Self {
             programs,

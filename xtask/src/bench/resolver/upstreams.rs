@@ -6,7 +6,7 @@ use std::{fs, net::SocketAddr};
 use anyhow::{Context, Result};
 
 use super::{proxies::Protocol, site::Site};
-use crate::bench::{nginx, process::Process};
+use crate::bench::{nginx, ports, process::Process};
 
 /// A target that runs.
 pub(super) struct Upstream {
@@ -17,7 +17,7 @@ pub(super) struct Upstream {
 impl Upstream {
     /// Ten bytes from memory for every path.
     pub(super) fn ten_bytes(site: &Site, protocol: Protocol) -> Result<Self> {
-        let address = nginx::free_address()?;
+        let address = ports::address()?;
         let listen = match protocol {
             Protocol::Http1 => address.to_string(),
             Protocol::H2c => format!("{address} http2"),
@@ -32,7 +32,7 @@ impl Upstream {
         let files = site.scratch.part("files")?;
         fs::write(files.join("1mib"), vec![b'w'; 1 << 20])
             .context("cannot write a file of 1 MiB")?;
-        let address = nginx::free_address()?;
+        let address = ports::address()?;
         let block = format!(
             "server {{ listen {address}; root {}; open_file_cache max=16; }}\n",
             files.display()

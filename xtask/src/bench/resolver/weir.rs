@@ -5,18 +5,22 @@
 
 use std::{
     fs,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
     time::Instant,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use rustix::process::Signal;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{ask, site::Site};
-use crate::bench::process::{Process, command, usage};
+use crate::bench::{
+    ports,
+    process::{Process, command, usage},
+    real,
+};
 
 const NAMESPACE: &str = "bench";
 
@@ -54,23 +58,10 @@ pub(super) struct Listen {
     pub(super) internal_port: u16,
 }
 
-/// Different ports that are free on 127.0.0.1 now.
-pub(super) fn free_ports(count: usize) -> Result<Vec<u16>> {
-    // All are held until all are known, or the same one could come twice.
-    let held: std::io::Result<Vec<TcpListener>> = (0..count)
-        .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-        .collect();
-    let held = held.context("cannot listen on 127.0.0.1")?;
-    let ports = held.iter().map(|it| Ok(it.local_addr()?.port()));
-    ports.collect()
-}
-
 impl Listen {
     /// On 127.0.0.1, wherever it is free.
     pub(super) fn anywhere() -> Result<Self> {
-        let [proxy_port, internal_port] = free_ports(2)?[..] else {
-            bail!("asked for two ports, and got another number");
-        };
+        let [proxy_port, internal_port] = ports::ports()?;
         Ok(Self {
             host: Ipv4Addr::LOCALHOST,
             proxy_port,
@@ -171,7 +162,7 @@ impl Resolver {
 
     /// Its resident memory in MiB.
     pub(super) fn mebibytes(&self) -> Result<f64> {
-        Ok(super::super::real(usage::resident(self.process.id())?) / f64::from(1 << 20))
+        Ok(real(usage::resident(self.process.id())?) / f64::from(1 << 20))
     }
 
     /// Tells it what there is now. Returns the moment just before the signal, with the file in place.
