@@ -1,6 +1,7 @@
 //! What all parts of the run share: programs, a place for files, which core is whose, and a clock.
 
 use std::{
+    fs,
     net::SocketAddr,
     time::{Duration, Instant},
 };
@@ -31,6 +32,8 @@ pub(super) struct Site {
 impl Site {
     /// Takes the machine's first core for proxies, and moves this process, with all that it will start, to the last.
     pub(super) fn new(programs: Programs, is_quick: bool) -> Result<Option<Self>> {
+        // Before anything of ours runs.
+        let load_average = fs::read_to_string("/proc/loadavg").ok();
         let ours = sched_getaffinity(None).context("cannot ask which cores we may use")?;
         let mut cores = (0..CpuSet::MAX_CPU).filter(|core| ours.is_set(*core));
         let (Some(first), Some(last)) = (cores.next(), cores.next_back()) else {
@@ -59,6 +62,11 @@ impl Site {
         site.say(&format!(
             "proxies run on core {first}, the rest on core {last}"
         ));
+        if let Some(load) = others(load_average.as_deref()) {
+            site.say(&format!(
+                "*** others use this machine (load {load}): times will vary, and long tails are theirs"
+            ));
+        }
         Ok(Some(site))
     }
 
@@ -75,5 +83,23 @@ impl Site {
     /// A line of progress, with the time since the start.
     pub(super) fn say(&self, what: &str) {
         println!("[{:6.1} s] {what}", self.began.elapsed().as_secs_f64());
+    }
+}
+
+/// The machine's load over the last minute, if it is more than our own start can be.
+fn others(load_average: Option<&str>) -> Option<f64> {
+    let load = load_average?.split_whitespace().next()?;
+    load.parse().ok().filter(|load| *load > 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_machine_is_noticed() {
+        assert_eq!(others(Some("4.13 4.53 4.20 3/900 1234\n")), Some(4.13));
+        assert_eq!(others(Some("0.40 4.53 4.20 3/900 1234\n")), None);
+        assert_eq!(others(None), None);
     }
 }
