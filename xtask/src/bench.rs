@@ -5,6 +5,12 @@
 
 mod carbon;
 mod load;
+mod nginx;
+mod packages;
+mod ports;
+mod process;
+mod resolver;
+mod scratch;
 
 use std::{
     fs,
@@ -23,7 +29,7 @@ use crate::{
 /// One thing that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Figure {
-    pub(crate) id: &'static str,
+    pub(crate) id: String,
     pub(crate) value: f64,
     pub(crate) unit: &'static str,
     /// What it should be, and whether it is; most figures are just there to be read.
@@ -49,9 +55,9 @@ struct Machine {
 }
 
 impl Figure {
-    pub(crate) fn new(id: &'static str, value: f64, unit: &'static str) -> Self {
+    pub(crate) fn new(id: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Self {
-            id,
+            id: id.into(),
             value,
             unit,
             goal: None,
@@ -65,12 +71,60 @@ impl Figure {
         self.met = Some(self.value >= least);
         self
     }
+
+    /// It should not be above this.
+    pub(crate) fn at_most(mut self, most: f64) -> Self {
+        self.goal = Some(format!("<= {most}"));
+        self.met = Some(self.value <= most);
+        self
+    }
+
+    /// It should be less than this.
+    pub(crate) fn below(mut self, bound: f64) -> Self {
+        self.goal = Some(format!("< {bound}"));
+        self.met = Some(self.value < bound);
+        self
+    }
+
+    /// It should be this, and it is counted: nothing lies between it and its neighbours.
+    pub(crate) fn exactly(mut self, count: u32) -> Self {
+        self.goal = Some(format!("= {count}"));
+        self.met = Some((self.value - f64::from(count)).abs() < 0.5);
+        self
+    }
+}
+
+/// The one in the middle; of an even number the upper one.
+fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// The smallest value that at least this share of all does not exceed; of none it is not a number.
+fn quantile(values: &[f64], share: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "an index: small, and not negative"
+    )]
+    let index = (sorted.len() as f64 * share).floor() as usize;
+    let last = sorted.len().saturating_sub(1);
+    sorted.get(index.min(last)).copied().unwrap_or(f64::NAN)
+}
+
+/// A count as a value to calculate with.
+#[allow(clippy::cast_precision_loss, reason = "exact up to 2^53")]
+fn real(count: u64) -> f64 {
+    count as f64
 }
 
 pub(crate) fn run(benchmark: Benchmark, quick: bool, json: Option<PathBuf>) -> Result<ExitCode> {
     let (name, figures) = match benchmark {
         Benchmark::Carbon => return carbon::run(quick, json.as_deref()),
         Benchmark::Load => ("load", load::run()?),
+        Benchmark::Resolver => ("resolver", resolver::run(quick)?),
     };
     println!("\n{}", render(&figures));
     if let Some(path) = json {
@@ -95,7 +149,7 @@ fn render(figures: &[Figure]) -> String {
         };
         let digits = if figure.value < 100.0 { 2 } else { 0 };
         rows.push(vec![
-            figure.id.to_owned(),
+            figure.id.clone(),
             format!("{:.digits$}", figure.value),
             figure.unit.to_owned(),
             figure.goal.clone().unwrap_or_default(),
@@ -141,5 +195,35 @@ mod tests {
         assert!(json[0].get("goal").is_none());
         assert_eq!(json[1]["goal"], ">= 0.4");
         assert_eq!(json[1]["met"], true);
+    }
+
+    #[test]
+    fn every_kind_of_goal_is_judged_at_its_bound() {
+        let figure = |value| Figure::new("a", value, "ms");
+        let judged = |figure: Figure| (figure.goal.unwrap(), figure.met.unwrap());
+        assert_eq!(judged(figure(1.25).at_most(1.25)), ("<= 1.25".into(), true));
+        assert_eq!(
+            judged(figure(1.26).at_most(1.25)),
+            ("<= 1.25".into(), false)
+        );
+        assert_eq!(judged(figure(19.9).below(20.0)), ("< 20".into(), true));
+        assert_eq!(judged(figure(20.0).below(20.0)), ("< 20".into(), false));
+        assert_eq!(judged(figure(0.0).exactly(0)), ("= 0".into(), true));
+        assert_eq!(judged(figure(1.0).exactly(0)), ("= 0".into(), false));
+        // What could not be calculated meets no goal.
+        assert_eq!(
+            judged(figure(f64::NAN).at_most(1.0)),
+            ("<= 1".into(), false)
+        );
+    }
+
+    #[test]
+    fn the_middle_one_counts() {
+        let close = |value: f64, to: f64| (value - to).abs() < f64::EPSILON;
+        assert!(close(median(&[3.0, 1.0, 2.0]), 2.0));
+        assert!(median(&[]).is_nan());
+        let hundred: Vec<f64> = (0..100).map(f64::from).collect();
+        assert!(close(quantile(&hundred, 0.99), 99.0));
+        assert!(close(quantile(&hundred, 1.0), 99.0));
     }
 }

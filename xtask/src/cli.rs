@@ -23,7 +23,7 @@ pub(crate) enum Command {
         /// What to measure
         #[arg(value_enum)]
         benchmark: Benchmark,
-        /// Fewer settings, for a first look (carbon)
+        /// Fewer settings and rounds, for a first look (carbon, resolver)
         #[arg(long)]
         quick: bool,
         /// Write the figures to this file as well
@@ -100,6 +100,8 @@ pub(crate) enum Benchmark {
     Carbon,
     /// What the load generator can do at most, beside wrk
     Load,
+    /// What the resolver costs beside nginx and Envoy, what holding takes, and whether restarts are noticed
+    Resolver,
 }
 
 /// What images are made of.

@@ -4,19 +4,12 @@
 //! nothing up, so that no connection ever waits for a request; how long it takes for all of them says what the two
 //! can do together. Both use one thread and as many connections.
 
-use std::{
-    fs,
-    net::{SocketAddr, TcpListener, TcpStream},
-    path::Path,
-    process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::{fs, path::Path, process::Command};
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use super::Figure;
+use super::{Figure, median, nginx, packages, ports, real, scratch::Scratch};
 use crate::program::LAB_APP;
 
 /// More than one, since others may be using the machine; the medians count.
@@ -39,23 +32,19 @@ struct Outcomes {
 
 pub(super) fn run() -> Result<Vec<Figure>> {
     for program in ["nginx", "wrk"] {
-        if !ensure(program) {
-            println!("\n*** SKIPPED: there is no {program} here: install the package `{program}`");
+        if !packages::ensure(program, program) {
             return Ok(Vec::new());
         }
     }
     let generator = LAB_APP.build()?;
-    let home = std::env::temp_dir().join(format!("weir-bench-{}", std::process::id()));
-    fs::create_dir_all(&home).with_context(|| format!("cannot make {}", home.display()))?;
-    let measured = measure(&generator, &home);
-    // What is left there is small, and nobody misses it.
-    let _ = fs::remove_dir_all(&home);
-    measured
+    let scratch = Scratch::new()?;
+    measure(&generator, scratch.path())
 }
 
 fn measure(generator: &Path, home: &Path) -> Result<Vec<Figure>> {
-    let nginx = Nginx::start(home)?;
-    let url = format!("http://{}/", nginx.address);
+    let address = ports::address()?;
+    let _nginx = nginx::start(home, &nginx::ten_bytes(address), address, None)?;
+    let url = format!("http://{address}/");
     let (mut theirs, mut ours, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for round in 1..=ROUNDS {
         let wrk = wrk(&url)?;
@@ -69,9 +58,9 @@ fn measure(generator: &Path, home: &Path) -> Result<Vec<Figure>> {
         ratios.push(own / wrk);
     }
     Ok(vec![
-        Figure::new("load.wrk_requests", median(theirs), "1/s"),
-        Figure::new("load.own_requests", median(ours), "1/s"),
-        Figure::new("load.ceiling_vs_wrk", median(ratios), "ratio").at_least(0.7),
+        Figure::new("load.wrk_requests", median(&theirs), "1/s"),
+        Figure::new("load.own_requests", median(&ours), "1/s"),
+        Figure::new("load.ceiling_vs_wrk", median(&ratios), "ratio").at_least(0.7),
     ])
 }
 
@@ -116,98 +105,12 @@ fn own(generator: &Path, url: &str, wrk: f64, home: &Path) -> Result<f64> {
             report.sent
         );
     }
-    #[allow(clippy::cast_precision_loss, reason = "exact up to 2^53 requests")]
-    let ok = report.outcomes.ok as f64;
-    Ok(ok / report.took_seconds)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// Is the program there, now that it was installed if we may?
-fn ensure(program: &str) -> bool {
-    let is_there = || {
-        let mut ask = Command::new(program);
-        ask.arg("-v").stdout(Stdio::null()).stderr(Stdio::null());
-        ask.status().is_ok()
-    };
-    if is_there() {
-        return true;
-    }
-    println!("Installing {program} …");
-    let mut install = Command::new("apt-get");
-    install
-        .args(["install", "--yes", program])
-        .stdout(Stdio::null());
-    install.env("DEBIAN_FRONTEND", "noninteractive");
-    // Without root, or without apt, it fails, and we say so.
-    install.status().is_ok_and(|status| status.success()) && is_there()
-}
-
-/// nginx with one worker that answers ten bytes; it ends with this value.
-struct Nginx {
-    address: SocketAddr,
-    process: Child,
-}
-
-impl Nginx {
-    fn start(home: &Path) -> Result<Self> {
-        // Free now, and nobody is likely to take it in the next moment.
-        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let configuration = home.join("nginx.conf");
-        fs::write(&configuration, nginx_configuration(home, address))?;
-        let process = Command::new("nginx")
-            .arg("-e")
-            .arg(home.join("error.log"))
-            .arg("-c")
-            .arg(&configuration)
-            .spawn()
-            .context("cannot run nginx")?;
-        let nginx = Self { address, process };
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while TcpStream::connect(address).is_err() {
-            if Instant::now() > deadline {
-                let log = fs::read_to_string(home.join("error.log")).unwrap_or_default();
-                bail!("nginx does not listen; its log:\n{log}");
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        Ok(nginx)
-    }
-}
-
-impl Drop for Nginx {
-    fn drop(&mut self) {
-        // The worker is a child of the master, which must be told kindly to take it along.
-        let pid = self.process.id().to_string();
-        let _ = Command::new("kill").args(["-TERM", &pid]).status();
-        let _ = self.process.wait();
-    }
-}
-
-fn nginx_configuration(home: &Path, address: SocketAddr) -> String {
-    let home = home.display();
-    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .map(|kind| format!("  {kind}_temp_path {home}/{kind};\n"))
-        .concat();
-    format!(
-        "daemon off;\npid {home}/nginx.pid;\nworker_processes 1;\n\
-         events {{ worker_connections 4096; }}\n\
-         http {{\n{temporary}  access_log off;\n  keepalive_requests 1000000000;\n  \
-         server {{ listen {address}; location / {{ return 200 'ten bytes\\n'; }} }}\n}}\n"
-    )
+    Ok(real(report.outcomes.ok) / report.took_seconds)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_middle_one_counts() {
-        assert!((median(vec![3.0, 1.0, 2.0]) - 2.0).abs() < f64::EPSILON);
-    }
 
     #[test]
     fn wrk_is_understood() {
