@@ -21,7 +21,7 @@ use client::{OperatorClient, RpcError};
 use signals::{Outcome, Signals};
 use tokio::{
     sync::Notify,
-    task::{JoinHandle, JoinSet},
+    task::{Id, JoinHandle, JoinSet},
     time::{Instant, sleep_until},
 };
 
@@ -80,6 +80,7 @@ impl Wake {
             answered,
             shared: Arc::clone(&shared),
             under_way: JoinSet::new(),
+            whose: HashMap::new(),
         };
         let running = tokio::spawn(async move {
             tokio::select! {
@@ -124,7 +125,9 @@ struct Task {
     metrics: Arc<Metrics>,
     answered: Answered,
     shared: Arc<Shared>,
-    under_way: JoinSet<(ServiceId, Result<(), RpcError>)>,
+    under_way: JoinSet<Result<(), RpcError>>,
+    /// Whose signal each of these is; known also of one that panics, so that its service is signalled again.
+    whose: HashMap<Id, ServiceId>,
 }
 
 impl Task {
@@ -135,8 +138,12 @@ impl Task {
             let due = self.next_due();
             tokio::select! {
                 () = self.shared.wake.notified() => {}
-                Some(ended) = self.under_way.join_next() => {
-                    if let Ok((id, outcome)) = ended {
+                Some(ended) = self.under_way.join_next_with_id() => {
+                    let (task, outcome) = match ended {
+                        Ok((task, outcome)) => (task, outcome),
+                        Err(panicked) => (panicked.id(), Err(RpcError::Panic)),
+                    };
+                    if let Some(id) = self.whose.remove(&task) {
                         self.ended(&id, outcome);
                     }
                 }
@@ -164,10 +171,11 @@ impl Task {
                 .get(&id)
                 .map_or(1, |count| count.load(Ordering::Relaxed).max(1));
             let client = Arc::clone(&self.client);
-            self.under_way.spawn(async move {
-                let outcome = client.signal(&id, held).await;
-                (id, outcome)
-            });
+            let signalled = id.clone();
+            let task = self
+                .under_way
+                .spawn(async move { client.signal(&signalled, held).await });
+            self.whose.insert(task.id(), id);
         }
     }
 
