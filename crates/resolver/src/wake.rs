@@ -10,10 +10,7 @@ pub mod signals;
 use std::{
     collections::HashMap,
     future::{Future, pending},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -47,13 +44,14 @@ pub struct Wake;
 /// Says which services are wanted. Cheap to clone; every call returns at once.
 #[derive(Clone, Debug)]
 pub struct WakeHandle {
-    shared: Arc<Shared>,
+    /// None where there is nobody to tell.
+    shared: Option<Arc<Shared>>,
 }
 
 #[derive(Debug)]
 struct Shared {
     /// What is wanted, with the number of requests that are held for it. One entry for each service that is wanted.
-    wanted: Mutex<HashMap<ServiceId, Arc<AtomicUsize>>>,
+    wanted: Mutex<HashMap<ServiceId, usize>>,
     /// What changed since the task last looked: bounded by the number of services, since each stands here once.
     news: Mutex<HashMap<ServiceId, bool>>,
     wake: Notify,
@@ -88,34 +86,50 @@ impl Wake {
                 () = shutdown => {}
             }
         });
-        (WakeHandle { shared }, running)
+        let handle = WakeHandle {
+            shared: Some(shared),
+        };
+        (handle, running)
     }
 }
 
 impl WakeHandle {
+    /// Wakes nobody: for a resolver without an operator.
+    pub fn nobody() -> Self {
+        Self { shared: None }
+    }
+
     /// Requests are held for this service, so many by now. For one that is wanted already this is a lookup.
     pub fn want(&self, id: &ServiceId, held: usize) {
-        let mut wanted = lock(&self.shared.wanted);
-        if let Some(count) = wanted.get(id) {
-            count.store(held, Ordering::Relaxed);
+        let Some(shared) = &self.shared else {
+            return;
+        };
+        let mut wanted = lock(&shared.wanted);
+        if let Some(count) = wanted.get_mut(id) {
+            *count = held;
             return;
         }
-        wanted.insert(id.clone(), Arc::new(AtomicUsize::new(held)));
-        self.tell(id, true);
+        wanted.insert(id.clone(), held);
+        shared.tell(id, true);
     }
 
     /// Nothing is held for this service any more, or it is awake: no more signals.
     pub fn settled(&self, id: &ServiceId) {
-        let mut wanted = lock(&self.shared.wanted);
+        let Some(shared) = &self.shared else {
+            return;
+        };
+        let mut wanted = lock(&shared.wanted);
         if wanted.remove(id).is_some() {
-            self.tell(id, false);
+            shared.tell(id, false);
         }
     }
+}
 
+impl Shared {
     /// Called with `wanted` locked, so that the last word here is the last word there.
     fn tell(&self, id: &ServiceId, wanted: bool) {
-        lock(&self.shared.news).insert(id.clone(), wanted);
-        self.shared.wake.notify_one();
+        lock(&self.news).insert(id.clone(), wanted);
+        self.wake.notify_one();
     }
 }
 
@@ -169,7 +183,7 @@ impl Task {
         for id in self.signals.due(Instant::now().into_std(), room) {
             let held = lock(&self.shared.wanted)
                 .get(&id)
-                .map_or(1, |count| count.load(Ordering::Relaxed).max(1));
+                .map_or(1, |held| (*held).max(1));
             let client = Arc::clone(&self.client);
             let signalled = id.clone();
             let task = self
