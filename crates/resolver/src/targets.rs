@@ -1,7 +1,7 @@
 //! The services of a file, for running a resolver without Kubernetes.
 //!
 //! [`read`] gives the same views that `index` makes of a cluster, [`diff`] what is to be done when the file has
-//! changed. What may stand in it is in [`file`].
+//! changed. What may stand in it is in [`mod@file`].
 
 mod file;
 #[cfg(test)]

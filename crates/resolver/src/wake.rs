@@ -10,10 +10,7 @@ pub mod signals;
 use std::{
     collections::HashMap,
     future::{Future, pending},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -21,7 +18,7 @@ use client::{OperatorClient, RpcError};
 use signals::{Outcome, Signals};
 use tokio::{
     sync::Notify,
-    task::{JoinHandle, JoinSet},
+    task::{Id, JoinHandle, JoinSet},
     time::{Instant, sleep_until},
 };
 
@@ -47,13 +44,14 @@ pub struct Wake;
 /// Says which services are wanted. Cheap to clone; every call returns at once.
 #[derive(Clone, Debug)]
 pub struct WakeHandle {
-    shared: Arc<Shared>,
+    /// None where there is nobody to tell.
+    shared: Option<Arc<Shared>>,
 }
 
 #[derive(Debug)]
 struct Shared {
     /// What is wanted, with the number of requests that are held for it. One entry for each service that is wanted.
-    wanted: Mutex<HashMap<ServiceId, Arc<AtomicUsize>>>,
+    wanted: Mutex<HashMap<ServiceId, usize>>,
     /// What changed since the task last looked: bounded by the number of services, since each stands here once.
     news: Mutex<HashMap<ServiceId, bool>>,
     wake: Notify,
@@ -80,6 +78,7 @@ impl Wake {
             answered,
             shared: Arc::clone(&shared),
             under_way: JoinSet::new(),
+            whose: HashMap::new(),
         };
         let running = tokio::spawn(async move {
             tokio::select! {
@@ -87,34 +86,50 @@ impl Wake {
                 () = shutdown => {}
             }
         });
-        (WakeHandle { shared }, running)
+        let handle = WakeHandle {
+            shared: Some(shared),
+        };
+        (handle, running)
     }
 }
 
 impl WakeHandle {
+    /// Wakes nobody: for a resolver without an operator.
+    pub fn nobody() -> Self {
+        Self { shared: None }
+    }
+
     /// Requests are held for this service, so many by now. For one that is wanted already this is a lookup.
     pub fn want(&self, id: &ServiceId, held: usize) {
-        let mut wanted = lock(&self.shared.wanted);
-        if let Some(count) = wanted.get(id) {
-            count.store(held, Ordering::Relaxed);
+        let Some(shared) = &self.shared else {
+            return;
+        };
+        let mut wanted = lock(&shared.wanted);
+        if let Some(count) = wanted.get_mut(id) {
+            *count = held;
             return;
         }
-        wanted.insert(id.clone(), Arc::new(AtomicUsize::new(held)));
-        self.tell(id, true);
+        wanted.insert(id.clone(), held);
+        shared.tell(id, true);
     }
 
     /// Nothing is held for this service any more, or it is awake: no more signals.
     pub fn settled(&self, id: &ServiceId) {
-        let mut wanted = lock(&self.shared.wanted);
+        let Some(shared) = &self.shared else {
+            return;
+        };
+        let mut wanted = lock(&shared.wanted);
         if wanted.remove(id).is_some() {
-            self.tell(id, false);
+            shared.tell(id, false);
         }
     }
+}
 
+impl Shared {
     /// Called with `wanted` locked, so that the last word here is the last word there.
     fn tell(&self, id: &ServiceId, wanted: bool) {
-        lock(&self.shared.news).insert(id.clone(), wanted);
-        self.shared.wake.notify_one();
+        lock(&self.news).insert(id.clone(), wanted);
+        self.wake.notify_one();
     }
 }
 
@@ -124,7 +139,9 @@ struct Task {
     metrics: Arc<Metrics>,
     answered: Answered,
     shared: Arc<Shared>,
-    under_way: JoinSet<(ServiceId, Result<(), RpcError>)>,
+    under_way: JoinSet<Result<(), RpcError>>,
+    /// Whose signal each of these is; known also of one that panics, so that its service is signalled again.
+    whose: HashMap<Id, ServiceId>,
 }
 
 impl Task {
@@ -135,8 +152,12 @@ impl Task {
             let due = self.next_due();
             tokio::select! {
                 () = self.shared.wake.notified() => {}
-                Some(ended) = self.under_way.join_next() => {
-                    if let Ok((id, outcome)) = ended {
+                Some(ended) = self.under_way.join_next_with_id() => {
+                    let (task, outcome) = match ended {
+                        Ok((task, outcome)) => (task, outcome),
+                        Err(panicked) => (panicked.id(), Err(RpcError::Panic)),
+                    };
+                    if let Some(id) = self.whose.remove(&task) {
                         self.ended(&id, outcome);
                     }
                 }
@@ -162,12 +183,13 @@ impl Task {
         for id in self.signals.due(Instant::now().into_std(), room) {
             let held = lock(&self.shared.wanted)
                 .get(&id)
-                .map_or(1, |count| count.load(Ordering::Relaxed).max(1));
+                .map_or(1, |held| (*held).max(1));
             let client = Arc::clone(&self.client);
-            self.under_way.spawn(async move {
-                let outcome = client.signal(&id, held).await;
-                (id, outcome)
-            });
+            let signalled = id.clone();
+            let task = self
+                .under_way
+                .spawn(async move { client.signal(&signalled, held).await });
+            self.whose.insert(task.id(), id);
         }
     }
 

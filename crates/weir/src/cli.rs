@@ -2,11 +2,11 @@
 //! is carried out by the module of its name.
 
 use clap::{Parser, Subcommand};
+use weir_resolver::settings::ResolverArgs;
 use weir_role::log::LogArgs;
 
 use crate::completions::CompletionsArgs;
 use crate::crds::CrdsArgs;
-use crate::resolver::ResolverArgs;
 use crate::simulate::SimulateArgs;
 
 /// Traffic on Kubernetes that costs nothing when idle, as little carbon as an error budget allows,

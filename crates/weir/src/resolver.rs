@@ -2,16 +2,9 @@
 
 use std::{env, io};
 
-use clap::Args;
 use thiserror::Error;
 use weir_resolver::role::{self, RoleError};
-use weir_resolver::settings::{ResolverArgs as Flags, Settings, SettingsError};
-
-#[derive(Args, Debug)]
-pub(crate) struct ResolverArgs {
-    #[command(flatten)]
-    flags: Flags,
-}
+use weir_resolver::settings::{ResolverArgs, Settings, SettingsError};
 
 #[derive(Debug, Error)]
 pub(crate) enum ResolverCommandError {
@@ -24,8 +17,7 @@ pub(crate) enum ResolverCommandError {
 }
 
 pub(crate) fn run(args: ResolverArgs) -> Result<(), ResolverCommandError> {
-    let ResolverArgs { flags } = args;
-    let settings = Settings::new(flags, &|name| env::var(name).ok())?;
+    let settings = Settings::new(args, &|name| env::var(name).ok())?;
     // One thread here: the role starts one more for each share of the requests, each with a runtime of its own.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

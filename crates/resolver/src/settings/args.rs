@@ -37,7 +37,7 @@ A file of targets:
     reason = "flags that have nothing to do with each other"
 )]
 pub struct ResolverArgs {
-    /// The shared port, where the Host header names the target as service.namespace[:port]
+    /// The shared port, where the Host header names the target as service.namespace or service.namespace:port
     #[arg(long, value_name = "PORT", env = environment::RESOLVER_PROXY_PORT, default_value_t = RESOLVER_PROXY_PORT, help_heading = "Listen")]
     pub proxy_port: u16,
 
@@ -62,7 +62,12 @@ pub struct ResolverArgs {
     pub h2c: bool,
 
     /// Learn of services from this YAML or JSON file instead of a cluster; it is read again on SIGHUP
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["kubeconfig", "watch_namespace"], help_heading = "Services")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "kubeconfig",
+        help_heading = "Services"
+    )]
     pub targets: Option<PathBuf>,
 
     /// How to reach the cluster; without it as kubectl does, or from inside a pod

@@ -59,6 +59,9 @@ pub enum RpcError {
     /// A request that cannot be made, which the settings should have refused.
     #[error("a wake signal cannot be written; see --operator-url")]
     Request(#[source] http::Error),
+    /// A mistake of ours.
+    #[error("sending a wake signal failed inside; please report it with the log above")]
+    Panic,
     /// A body that cannot be written.
     #[error("a wake signal cannot be written as JSON")]
     Json(#[source] serde_json::Error),
@@ -91,6 +94,7 @@ impl RpcError {
             Self::Status(_) => "status",
             Self::Token(_) => "token",
             Self::Request(_) | Self::Json(_) => "request",
+            Self::Panic => "panic",
         }
     }
 }
