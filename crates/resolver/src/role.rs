@@ -79,11 +79,12 @@ pub enum RoleError {
 }
 
 /// Runs until it is told to end.
-pub async fn run(settings: Settings) -> Result<(), RoleError> {
+pub async fn run(mut settings: Settings) -> Result<(), RoleError> {
     for note in &settings.notes {
         tracing::warn!("{note}");
     }
-    raise_file_limit();
+    let files = raise_file_limit();
+    fit_connections(&mut settings, files);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let parts = Parts::start(&settings).await?;
@@ -304,17 +305,36 @@ fn every_address() -> IpAddr {
     }
 }
 
-/// A connection is an open file; the usual soft limit of 1,024 is not ours.
-fn raise_file_limit() {
+/// A connection is an open file; the usual soft limit of 1,024 is not ours. Says how many there may be.
+fn raise_file_limit() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let mut limit = current;
     if current != maximum {
         let wanted = Rlimit {
             current: maximum,
             maximum,
         };
-        if let Err(error) = setrlimit(Resource::Nofile, wanted) {
-            tracing::warn!(%error, "the limit of open files stays as it is");
+        match setrlimit(Resource::Nofile, wanted) {
+            Ok(()) => limit = maximum,
+            Err(error) => tracing::warn!(%error, "the limit of open files stays as it is"),
         }
+    }
+    limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
+/// As many connections of clients as are wanted, but a quarter of the open files is for connections to pods, ports and
+/// the rest: at the limit clients are told so, and out of files everybody would wait.
+fn fit_connections(settings: &mut Settings, files: usize) {
+    let most = files / 4 * 3;
+    let wanted = &mut settings.listen.max_connections;
+    if *wanted > most {
+        tracing::warn!(
+            wanted = *wanted,
+            most,
+            open_files = files,
+            "fewer connections are taken than --max-connections says: raise the limit of open files for more"
+        );
+        *wanted = most;
     }
 }
 

@@ -28,7 +28,7 @@ pub const VERSION: &str = "version";
 pub const SIGNALLED: &str = "signalled";
 /// Value of [`PHASE`]: an endpoint is ready.
 pub const READY: &str = "ready";
-/// Value of [`PHASE`]: the first byte of an answer is here.
+/// Value of [`PHASE`]: the first byte of a held request goes to a pod.
 pub const FIRST_BYTE: &str = "first_byte";
 /// Value of a label for what has no name of its own.
 pub const OTHER: &str = "other";

@@ -53,7 +53,7 @@ pub struct ResolverArgs {
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", help_heading = "Listen")]
     pub per_service_ports: bool,
 
-    /// The most connections of clients, over all ports; further ones wait to be accepted
+    /// The most connections of clients, over all ports; for one more, one that does nothing is closed, or it is answered with 503
     #[arg(long, value_name = "COUNT", value_parser = count, default_value = "20000", help_heading = "Listen")]
     pub max_connections: usize,
 

@@ -199,28 +199,10 @@ fn write(path: &PathBuf, services: &[Service]) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The first number, or the length of the first list, that is called `held`; else the sum of those further in.
+/// The sum over the services that hold something.
 fn count(value: &Value) -> Option<u64> {
-    match value {
-        Value::Object(fields) => match fields.get("held") {
-            Some(Value::Number(number)) => number.as_u64(),
-            Some(Value::Array(list)) if !list.iter().any(|it| it.get("held").is_some()) => {
-                u64::try_from(list.len()).ok()
-            }
-            _ => sum(fields.values()),
-        },
-        Value::Array(list) => sum(list.iter()),
-        _ => None,
-    }
-}
-
-fn sum<'a>(values: impl Iterator<Item = &'a Value>) -> Option<u64> {
-    // An empty list of services holds nothing, which is an answer as well.
-    let mut values = values
-        .filter(|it| it.is_object() || it.is_array())
-        .peekable();
-    values.peek()?;
-    Some(values.filter_map(count).sum())
+    let services = value.as_array()?.iter();
+    services.map(|it| it["requests"].as_u64()).sum()
 }
 
 #[cfg(test)]
@@ -243,24 +225,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_counted_however_it_is_nested() {
+    fn what_is_held_is_summed_up() {
         for (told, held) in [
+            (json!([]), Some(0)),
             (
-                json!({"held": 3, "services": [{"held": 2}, {"held": 1}]}),
-                Some(3),
-            ),
-            (
-                json!({"services": [{"name": "a", "held": 2}, {"name": "b", "held": 5}]}),
+                json!([{"service": "bench/a", "requests": 2}, {"service": "bench/b", "requests": 5}]),
                 Some(7),
             ),
-            (
-                json!({"held": [{"service": "a"}, {"service": "b"}]}),
-                Some(2),
-            ),
-            (json!({"bench/a": {"held": 4}}), Some(4)),
-            (json!({"services": []}), Some(0)),
-            (json!({"held": 0}), Some(0)),
-            (json!("none"), None),
+            (json!([{"service": "bench/a"}]), None),
+            (json!({"error": "no"}), None),
         ] {
             assert_eq!(count(&told), held, "{told}");
         }
