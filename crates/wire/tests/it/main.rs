@@ -12,6 +12,7 @@ mod endpoint;
 mod headers;
 mod held;
 mod leaving;
+mod matrix;
 
 mod ports;
 mod protocol;
