@@ -47,6 +47,8 @@ pub(crate) struct ClientConnection {
     since: AtomicU64,
     /// Some of a request's head has come, but not all.
     in_head: AtomicBool,
+    /// Bytes that come are not always a head there: pings, settings, windows.
+    is_http2: AtomicBool,
     has_spoken: AtomicBool,
     order: AtomicU8,
     ordered: Notify,
@@ -105,6 +107,7 @@ impl ClientConnection {
             busy: AtomicU32::new(0),
             since: AtomicU64::new(0),
             in_head: AtomicBool::new(false),
+            is_http2: AtomicBool::new(false),
             has_spoken: AtomicBool::new(false),
             order: AtomicU8::new(0),
             ordered: Notify::new(),
@@ -124,9 +127,15 @@ impl ClientConnection {
         self.life.ends(Open::Request);
     }
 
+    pub(crate) fn speaks_http2(&self) {
+        self.is_http2.store(true, Ordering::Relaxed);
+        self.in_head.store(false, Ordering::Relaxed);
+    }
+
     /// Bytes came.
     pub(crate) fn bytes_came(&self) {
-        if self.busy.load(Ordering::Relaxed) == 0 && !self.in_head.load(Ordering::Relaxed) {
+        let is_known = self.in_head.load(Ordering::Relaxed) || self.is_http2.load(Ordering::Relaxed);
+        if self.busy.load(Ordering::Relaxed) == 0 && !is_known {
             self.in_head.store(true, Ordering::Relaxed);
             self.note_time();
         }

@@ -23,7 +23,7 @@ use tokio::{
 use crate::{
     client::{ClientConnection, Entry, Order},
     exchange::exchange,
-    replay::LARGEST_PIECE,
+    replay::READ_BUFFER,
     shard::Shard,
 };
 
@@ -66,6 +66,9 @@ async fn try_serve(
         return Ok(());
     };
     let is_http2 = said.bytes == *PREFACE;
+    if is_http2 {
+        connection.speaks_http2();
+    }
     let io = TokioIo::new(Conversation {
         said,
         stream,
@@ -90,7 +93,7 @@ async fn try_serve(
         until_told(conversation, connection, http2::Connection::graceful_shutdown).await?;
     } else {
         let conversation = http1::Builder::new()
-            .max_buf_size(settings.max_head.max(LARGEST_PIECE))
+            .max_buf_size(settings.max_head.max(READ_BUFFER))
             .pipeline_flush(true)
             .serve_connection(io, service)
             .with_upgrades();

@@ -85,6 +85,9 @@ fn identify(
             "this is no forward proxy: CONNECT is not served here",
         )));
     }
+    if let Some(answer) = headers::ambiguous(head) {
+        return Err(Instead::Answer(answer));
+    }
     let arrival = Arrival {
         port: connection.port,
         peer: connection.peer,
@@ -107,10 +110,14 @@ fn identify(
 fn ask_to_move_on(response: &mut Response<Outgoing>, connection: &ClientConnection, is_http2: bool) {
     if is_http2 {
         connection.order(Order::Close);
-    } else if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+    } else if !is_upgrade(response) {
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(CONNECTION, close);
     }
+}
+
+fn is_upgrade<B>(response: &Response<B>) -> bool {
+    response.status() == StatusCode::SWITCHING_PROTOCOLS
 }
 
 /// A request whose backend is known.
@@ -178,13 +185,14 @@ impl<'a> Exchange<'a> {
     /// Admit, and the way to an endpoint: at once if one is ready and nobody waits, else through the line.
     async fn run(mut self) -> Result<Response<Outgoing>, Answer> {
         if let Some(picked) = self.backend.pick_unless_others_wait() {
-            match self.attempt(picked).await {
+            let cause = match self.attempt(picked).await {
                 Ok(response) => return Ok(response),
-                Err(cause) => self.backend.observer.retried(cause.as_str()),
-            }
+                Err(cause) => cause,
+            };
             if self.message.is_none() {
                 return Err(self.failed());
             }
+            self.backend.observer.retried(cause.as_str());
         }
         // Seldom, and large: not in the future of every request.
         Box::pin(held::hold(self)).await
@@ -225,6 +233,14 @@ impl<'a> Exchange<'a> {
         let (request, spare) = message.into_request(self.is_idempotent);
         let outcome = match connected {
             Connected::Http1(mut connection) => match connection.exchange(request).await {
+                Ok(response) if self.upgrade.is_none() && is_upgrade(&response) => {
+                    // To something that nobody asked for.
+                    let failure = Failure {
+                        cause: Cause::Garbled,
+                        unsent: None,
+                    };
+                    Err((failure, picked))
+                }
                 Ok(response) => Ok(self.answer_http1(response, connection, picked)),
                 Err(failure) => Err((failure, picked)),
             },
@@ -262,7 +278,7 @@ impl<'a> Exchange<'a> {
         picked: Picked,
     ) -> Response<Outgoing> {
         picked.works();
-        let is_upgrade = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        let is_upgrade = is_upgrade(&response);
         let agreed = is_upgrade.then(|| hyper::upgrade::on(&mut response));
         let (mut head, body) = response.into_parts();
         headers::prepare_response(&mut head, is_upgrade);
