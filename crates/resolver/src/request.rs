@@ -47,7 +47,9 @@ impl Site for Guide {
         if !route.backend.is_ready() && !route.probes.is_empty() {
             let head = arrival.head;
             if let Some(answer) = route.probes.answer(&head.method, &head.uri, &head.headers) {
-                route.metrics.finished(&head.method, answer.status, std::time::Duration::ZERO);
+                route
+                    .metrics
+                    .finished(&head.method, answer.status, std::time::Duration::ZERO);
                 return Err(Instead::Fixed(answer.status, answer.body.clone()));
             }
         }
@@ -79,9 +81,16 @@ impl Guide {
         }
     }
 
-    fn find<'r>(&self, arrival: &Arrival<'_>, routes: &'r Routes) -> Result<Option<&'r Route>, String> {
+    fn find<'r>(
+        &self,
+        arrival: &Arrival<'_>,
+        routes: &'r Routes,
+    ) -> Result<Option<&'r Route>, String> {
         let head = arrival.head;
-        let header = self.header_for_host.as_ref().and_then(|name| head.headers.get(name));
+        let header = self
+            .header_for_host
+            .as_ref()
+            .and_then(|name| head.headers.get(name));
         let text = match (header, head.uri.authority()) {
             (Some(header), _) => text(header)?,
             (None, Some(authority)) => authority.as_str(),

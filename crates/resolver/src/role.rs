@@ -79,20 +79,20 @@ pub enum RoleError {
 }
 
 /// Runs until it is told to end.
-pub async fn run(mut settings: Settings) -> Result<(), RoleError> {
+pub async fn run(settings: Settings) -> Result<(), RoleError> {
     for note in &settings.notes {
         tracing::warn!("{note}");
     }
     let files = raise_file_limit();
-    fit_connections(&mut settings, files);
+    let max_connections = fit_connections(settings.listen.max_connections, files);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let parts = Parts::start(&settings).await?;
     let index = IndexSettings {
         per_service_ports: settings.listen.per_service_ports,
         reserved_ports: vec![settings.listen.proxy_port, settings.listen.internal_port],
     };
     let mut follow = Follow::start(&settings.source, index).await?;
+    let parts = Parts::start(&settings, max_connections).await?;
     let mut ports = Ports::new(Arc::clone(&parts.wire), Arc::clone(&parts.readiness));
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -139,7 +139,7 @@ struct Parts {
 }
 
 impl Parts {
-    async fn start(settings: &Settings) -> Result<Self, RoleError> {
+    async fn start(settings: &Settings, max_connections: usize) -> Result<Self, RoleError> {
         let (stop, stopped) = watch::channel(false);
         let metrics = Metrics::new();
         let readiness = Arc::new(Readiness::default());
@@ -158,7 +158,12 @@ impl Parts {
             cluster_domain: settings.cluster_domain.clone(),
         });
         let life = Arc::new(Life::default());
-        let wire = Wire::start(address, behaviour(settings), Arc::clone(&guide) as _, life)?;
+        let wire = Wire::start(
+            address,
+            behaviour(settings, max_connections),
+            Arc::clone(&guide) as _,
+            life,
+        )?;
         let proxy_port = settings.listen.proxy_port;
         let opened = wire.open(proxy_port).map_err(|source| RoleError::Port {
             what: "proxy",
@@ -192,7 +197,9 @@ impl Parts {
     fn leave(&self, settings: &Settings) -> Pin<Box<dyn Future<Output = ()>>> {
         self.readiness.set_draining();
         let times = settings.times;
-        let limit = times.termination_grace.saturating_sub(SHUTDOWN_REFUSE_BEFORE_END);
+        let limit = times
+            .termination_grace
+            .saturating_sub(SHUTDOWN_REFUSE_BEFORE_END);
         tracing::info!(
             connections = self.wire.life().count(Open::Connection),
             requests = self.wire.life().count(Open::Request),
@@ -241,7 +248,11 @@ fn admin_state(
     wire: &Arc<Wire>,
 ) -> AdminState {
     let refresh = {
-        let (metrics, table, life) = (Arc::clone(metrics), Arc::clone(table), Arc::clone(wire.life()));
+        let (metrics, table, life) = (
+            Arc::clone(metrics),
+            Arc::clone(table),
+            Arc::clone(wire.life()),
+        );
         move || {
             table.refresh_metrics();
             let count = |what| i64::try_from(life.count(what)).unwrap_or(i64::MAX);
@@ -273,10 +284,10 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
-fn behaviour(settings: &Settings) -> shard::Settings {
+fn behaviour(settings: &Settings, max_connections: usize) -> shard::Settings {
     shard::Settings {
         shards: settings.threads.get(),
-        max_connections: settings.listen.max_connections,
+        max_connections,
         max_head: settings.limits.header_bytes,
         patience: Patience {
             head: settings.times.headers,
@@ -319,22 +330,27 @@ fn raise_file_limit() -> usize {
             Err(error) => tracing::warn!(%error, "the limit of open files stays as it is"),
         }
     }
-    limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+    limit.map_or(usize::MAX, |limit| {
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    })
 }
 
 /// As many connections of clients as are wanted, but a quarter of the open files is for connections to pods, ports and
 /// the rest: at the limit clients are told so, and out of files everybody would wait.
-fn fit_connections(settings: &mut Settings, files: usize) {
+fn fit_connections(wanted: Option<usize>, files: usize) -> usize {
     let most = files / 4 * 3;
-    let wanted = &mut settings.listen.max_connections;
-    if *wanted > most {
-        tracing::warn!(
-            wanted = *wanted,
-            most,
-            open_files = files,
-            "fewer connections are taken than --max-connections says: raise the limit of open files for more"
-        );
-        *wanted = most;
+    match wanted {
+        Some(wanted) if wanted > most => {
+            tracing::warn!(
+                wanted,
+                most,
+                open_files = files,
+                "fewer connections are taken than --max-connections says: raise the limit of open files for more"
+            );
+            most
+        }
+        Some(wanted) => wanted,
+        None => most,
     }
 }
 

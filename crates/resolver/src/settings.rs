@@ -58,8 +58,8 @@ pub struct Listen {
     pub internal_port: u16,
     /// Whether ports that were allotted to services are opened.
     pub per_service_ports: bool,
-    /// The most connections of clients, over all ports.
-    pub max_connections: usize,
+    /// The most connections of clients, over all ports; none: as many as the limit of open files allows.
+    pub max_connections: Option<usize>,
 }
 
 /// Where the resolver learns of services.

@@ -109,7 +109,8 @@ impl Table {
                 Change::Set(view) => {
                     let changes_routes = self.set(&mut services, view);
                     if changes_routes {
-                        let routes = routes.get_or_insert_with(|| Routes::clone(&self.routes.load()));
+                        let routes =
+                            routes.get_or_insert_with(|| Routes::clone(&self.routes.load()));
                         if let Some(service) = services.get(&view.id) {
                             routes.lead_to(service, &mut ports);
                         }
@@ -117,7 +118,8 @@ impl Table {
                 }
                 Change::Gone(id) => {
                     if let Some(service) = services.remove(id) {
-                        let routes = routes.get_or_insert_with(|| Routes::clone(&self.routes.load()));
+                        let routes =
+                            routes.get_or_insert_with(|| Routes::clone(&self.routes.load()));
                         routes.retire(&service, &mut ports);
                         self.retire(&service);
                     }
@@ -139,7 +141,11 @@ impl Table {
         let was = std::mem::replace(&mut service.view, Arc::clone(view));
         service.metrics = self.metrics.service(view);
         let same_ports = was.ports.len() == view.ports.len()
-            && was.ports.iter().zip(&view.ports).all(|(was, is)| was.is_led_like(is));
+            && was
+                .ports
+                .iter()
+                .zip(&view.ports)
+                .all(|(was, is)| was.is_led_like(is));
         let changes_routes = is_new || !same_ports || was.probes != view.probes;
         if changes_routes {
             self.set_backends(service);
@@ -246,7 +252,9 @@ impl Table {
             return;
         };
         let waited = service.backends.iter();
-        let waited = waited.filter_map(|(_, _, backend)| backend.waits_for()).max();
+        let waited = waited
+            .filter_map(|(_, _, backend)| backend.waits_for())
+            .max();
         if let Some(waited) = waited {
             service.metrics.wake(WakePhase::Signalled, waited);
         }
@@ -260,7 +268,8 @@ impl Table {
     /// What is held, and why.
     pub fn held(&self) -> Vec<HeldReport> {
         let services = lock(&self.services);
-        let mut reports: Vec<HeldReport> = services.values().filter_map(|it| self.report(it)).collect();
+        let mut reports: Vec<HeldReport> =
+            services.values().filter_map(|it| self.report(it)).collect();
         reports.sort_by(|a, b| a.service.cmp(&b.service));
         reports
     }
@@ -270,15 +279,24 @@ impl Table {
         if held.requests == 0 {
             return None;
         }
-        let is_ready = service.backends.iter().any(|(_, _, backend)| backend.is_ready());
-        let lines = service.backends.iter().map(|(_, _, backend)| backend.line_state());
+        let is_ready = service
+            .backends
+            .iter()
+            .any(|(_, _, backend)| backend.is_ready());
+        let lines = service
+            .backends
+            .iter()
+            .map(|(_, _, backend)| backend.line_state());
         let waiting: usize = lines.map(|line| line.waiting).sum();
         let reason = if is_ready {
             format!("{waiting} wait behind those that its endpoints take just now")
         } else {
             "no endpoint is ready".to_owned()
         };
-        let waits = service.backends.iter().filter_map(|(_, _, backend)| backend.waits_for());
+        let waits = service
+            .backends
+            .iter()
+            .filter_map(|(_, _, backend)| backend.waits_for());
         Some(HeldReport {
             service: service.view.id.clone(),
             reason,
@@ -326,7 +344,10 @@ impl Routes {
             metrics: Arc::clone(&service.metrics),
             retired: None,
         };
-        let backends = service.backends.iter().map(|(_, number, backend)| (*number, backend));
+        let backends = service
+            .backends
+            .iter()
+            .map(|(_, number, backend)| (*number, backend));
         let routes: Arc<[Route]> = backends.map(route).collect();
         let wanted: HashMap<u16, Route> = view
             .ports
@@ -342,7 +363,10 @@ impl Routes {
                 ports.open.push(port);
             }
         }
-        let namespace = self.by_name.entry(Arc::clone(&view.id.namespace)).or_default();
+        let namespace = self
+            .by_name
+            .entry(Arc::clone(&view.id.namespace))
+            .or_default();
         namespace.insert(Arc::clone(&view.id.name), routes);
     }
 
@@ -378,7 +402,14 @@ impl ServiceView {
 impl PortView {
     /// Whether requests for it go the same way, whatever its endpoints.
     fn is_led_like(&self, other: &Self) -> bool {
-        let key = |port: &Self| (Arc::clone(&port.name), port.number, port.resolver_port, port.protocol);
+        let key = |port: &Self| {
+            (
+                Arc::clone(&port.name),
+                port.number,
+                port.resolver_port,
+                port.protocol,
+            )
+        };
         key(self) == key(other)
     }
 

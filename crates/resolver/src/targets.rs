@@ -63,6 +63,14 @@ pub fn read(path: &Path) -> Result<Vec<ServiceView>, TargetsError> {
 }
 
 fn parse(path: &Path, text: &str) -> Result<Vec<ServiceView>, TargetsError> {
+    if text.trim().is_empty() {
+        return Err(TargetsError::Value {
+            path: path.to_owned(),
+            field: "services".to_owned(),
+            message: "the file is empty; `services: []` is the least that can stand in it"
+                .to_owned(),
+        });
+    }
     // Our own file: it may be as long as a cluster is large.
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! { max_nodes: 10_000_000, max_events: 20_000_000 }

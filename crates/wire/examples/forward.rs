@@ -74,9 +74,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
         http2: true,
     };
     let site = Arc::new(OneBackend(backend));
-    let wire = Wire::start([127, 0, 0, 1].into(), settings, site, Arc::new(Life::default()))?;
+    let wire = Wire::start(
+        [127, 0, 0, 1].into(),
+        settings,
+        site,
+        Arc::new(Life::default()),
+    )?;
     wire.open(port)?;
     tokio::signal::ctrl_c().await?;
-    wire.leave(Duration::from_secs(1), Duration::from_secs(10)).await;
+    wire.leave(Duration::from_secs(1), Duration::from_secs(10))
+        .await;
     Ok(())
 }

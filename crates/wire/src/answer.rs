@@ -163,7 +163,8 @@ mod tests {
 
     #[tokio::test]
     async fn people_and_machines_get_json() {
-        let answer = Answer::new(StatusCode::SERVICE_UNAVAILABLE, "full", "say \"no\"\n\\").retry_after(3);
+        let answer =
+            Answer::new(StatusCode::SERVICE_UNAVAILABLE, "full", "say \"no\"\n\\").retry_after(3);
         let response = Manner::of(&Method::GET, &HeaderMap::new()).render(&answer);
         assert_eq!(response.status(), 503);
         assert_eq!(response.headers()["retry-after"], "3");
@@ -177,8 +178,17 @@ mod tests {
     #[tokio::test]
     async fn grpc_gets_a_status_in_the_head() {
         let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc+proto"));
-        for (status, expected) in [(503, "14"), (502, "14"), (504, "14"), (404, "12"), (400, "13")] {
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("application/grpc+proto"),
+        );
+        for (status, expected) in [
+            (503, "14"),
+            (502, "14"),
+            (504, "14"),
+            (404, "12"),
+            (400, "13"),
+        ] {
             let answer = Answer::new(StatusCode::from_u16(status).unwrap(), "x", "100 % ä");
             let response = Manner::of(&Method::POST, &headers).render(&answer);
             assert_eq!(response.status(), 200);

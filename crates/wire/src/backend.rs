@@ -81,7 +81,11 @@ pub struct Backend {
 
 impl Backend {
     /// A backend without endpoints.
-    pub fn new(name: BackendName, room: Arc<WaitingRoom>, observer: Box<dyn Observer>) -> Arc<Self> {
+    pub fn new(
+        name: BackendName,
+        room: Arc<WaitingRoom>,
+        observer: Box<dyn Observer>,
+    ) -> Arc<Self> {
         let line = room.new_line(name.owner);
         Arc::new(Self {
             name,

@@ -134,7 +134,8 @@ impl ClientConnection {
 
     /// Bytes came.
     pub(crate) fn bytes_came(&self) {
-        let is_known = self.in_head.load(Ordering::Relaxed) || self.is_http2.load(Ordering::Relaxed);
+        let is_known =
+            self.in_head.load(Ordering::Relaxed) || self.is_http2.load(Ordering::Relaxed);
         if self.busy.load(Ordering::Relaxed) == 0 && !is_known {
             self.in_head.store(true, Ordering::Relaxed);
             self.note_time();

@@ -90,7 +90,12 @@ async fn try_serve(
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(u32::try_from(settings.max_head).unwrap_or(u32::MAX))
             .serve_connection(io, service);
-        until_told(conversation, connection, http2::Connection::graceful_shutdown).await?;
+        until_told(
+            conversation,
+            connection,
+            http2::Connection::graceful_shutdown,
+        )
+        .await?;
     } else {
         let conversation = http1::Builder::new()
             .max_buf_size(settings.max_head.max(READ_BUFFER))

@@ -9,7 +9,9 @@
 
 use std::{sync::Arc, time::Instant};
 
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header::CONNECTION, request};
+use http::{
+    HeaderValue, Method, Request, Response, StatusCode, Version, header::CONNECTION, request,
+};
 use http_body::Body;
 use hyper::{body::Incoming, upgrade::OnUpgrade};
 
@@ -58,7 +60,9 @@ pub(crate) async fn exchange(
     };
 
     // Finish.
-    let is_switched = backend.as_ref().is_some_and(|backend| backend.is_switched());
+    let is_switched = backend
+        .as_ref()
+        .is_some_and(|backend| backend.is_switched());
     if is_switched || shard.shared.life.stage() >= Stage::Leaving {
         ask_to_move_on(&mut response, &connection, is_http2);
     }
@@ -107,7 +111,11 @@ fn identify(
 }
 
 /// Clients that stay on a connection would never find the way to the pods, or to our successor.
-fn ask_to_move_on(response: &mut Response<Outgoing>, connection: &ClientConnection, is_http2: bool) {
+fn ask_to_move_on(
+    response: &mut Response<Outgoing>,
+    connection: &ClientConnection,
+    is_http2: bool,
+) {
     if is_http2 {
         connection.order(Order::Close);
     } else if !is_upgrade(response) {
@@ -226,7 +234,11 @@ impl<'a> Exchange<'a> {
         Ok(Connected::Http1(Box::new(new)))
     }
 
-    async fn forward(&mut self, picked: Picked, connected: Connected) -> Result<Response<Outgoing>, Cause> {
+    async fn forward(
+        &mut self,
+        picked: Picked,
+        connected: Connected,
+    ) -> Result<Response<Outgoing>, Cause> {
         let Some(message) = self.message.take() else {
             return Err(Cause::ClientGone);
         };
@@ -262,7 +274,9 @@ impl<'a> Exchange<'a> {
             picked.fails();
             let Failure { cause, unsent } = failure;
             let is_unsent = unsent.is_some();
-            let message = unsent.map(|unsent| Message::from_request(*unsent)).or(spare);
+            let message = unsent
+                .map(|unsent| Message::from_request(*unsent))
+                .or(spare);
             let is_whole = message.as_ref().is_some_and(Message::is_whole);
             if retry::decide(cause, is_unsent, self.is_idempotent, is_whole) == Verdict::Again {
                 self.message = message;

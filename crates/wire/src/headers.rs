@@ -39,19 +39,32 @@ pub(crate) fn ambiguous(head: &request::Parts) -> Option<Answer> {
     let mut hosts = head.headers.get_all(HOST).iter();
     let host = hosts.next();
     let contradicts = match (head.version, head.uri.authority(), host) {
-        (Version::HTTP_2, Some(authority), Some(host)) => {
-            !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes())
-        }
+        (Version::HTTP_2, Some(authority), Some(host)) => !host
+            .as_bytes()
+            .eq_ignore_ascii_case(authority.as_str().as_bytes()),
         _ => false,
     };
     if contradicts || hosts.next().is_some() {
         let message = "the request names more than one host";
-        return Some(Answer::new(StatusCode::BAD_REQUEST, "several_hosts", message));
+        return Some(Answer::new(
+            StatusCode::BAD_REQUEST,
+            "several_hosts",
+            message,
+        ));
     }
     let mut codings = head.headers.get_all(TRANSFER_ENCODING).iter();
-    if codings.any(|coding| !coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked")) {
+    if codings.any(|coding| {
+        !coding
+            .as_bytes()
+            .trim_ascii()
+            .eq_ignore_ascii_case(b"chunked")
+    }) {
         let message = "the only transfer coding that is understood here is `chunked`";
-        return Some(Answer::new(StatusCode::NOT_IMPLEMENTED, "transfer_coding", message));
+        return Some(Answer::new(
+            StatusCode::NOT_IMPLEMENTED,
+            "transfer_coding",
+            message,
+        ));
     }
     None
 }
@@ -135,7 +148,9 @@ fn authority_of(head: &request::Parts) -> Option<HeaderValue> {
 
 /// `name:word@host` names the host as `host` does.
 fn without_login(authority: &str) -> &str {
-    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
+    authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host)
 }
 
 fn strip_hop_by_hop(headers: &mut HeaderMap) {

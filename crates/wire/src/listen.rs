@@ -9,17 +9,13 @@ use std::{
 };
 
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::{
-    net::TcpListener,
-    sync::oneshot,
-    task::JoinHandle,
-};
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 use crate::{
     client::Clients,
     life::{Life, Stage},
     lock,
-    shard::{Settings, Shared, Shards, Site},
+    shard::{Settings, Shards, Shared, Site},
 };
 
 /// The data plane: ports, and the threads that serve what comes to them.
@@ -119,7 +115,9 @@ impl Wire {
             // unlikely to do so just now; closed under a request, that request would be lost.
             let mut look = tokio::time::interval(Duration::from_millis(200));
             loop {
-                self.shared.clients.close_idle(still_coming.max(Duration::from_secs(1)));
+                self.shared
+                    .clients
+                    .close_idle(still_coming.max(Duration::from_secs(1)));
                 tokio::select! {
                     () = life.nothing_is_open() => return,
                     _ = look.tick() => {}
@@ -132,7 +130,10 @@ impl Wire {
         life.advance(Stage::Refusing);
         self.close_all().await;
         let last_words = Duration::from_secs(2);
-        if tokio::time::timeout(last_words, life.nothing_is_open()).await.is_err() {
+        if tokio::time::timeout(last_words, life.nothing_is_open())
+            .await
+            .is_err()
+        {
             self.shared.clients.abort_all();
             let _ = tokio::time::timeout(last_words, life.nothing_is_open()).await;
         }
@@ -148,7 +149,11 @@ impl Wire {
 }
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
     if address.is_ipv6() {
         // `::` takes IPv4 as well.
         socket.set_only_v6(false)?;

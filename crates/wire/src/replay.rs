@@ -94,7 +94,12 @@ impl Reading {
         poll_fn(|context| self.poll_read(room, most, context)).await
     }
 
-    fn poll_read(&mut self, room: &Growth<'_>, most: usize, context: &mut Context<'_>) -> Poll<Read> {
+    fn poll_read(
+        &mut self,
+        room: &Growth<'_>,
+        most: usize,
+        context: &mut Context<'_>,
+    ) -> Poll<Read> {
         while let Some(body) = &mut self.rest {
             // Room is taken before the look and what was not needed given back at once: what is kept never exceeds
             // the limits, not by a single piece.

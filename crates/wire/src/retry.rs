@@ -23,18 +23,18 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 pub(crate) fn is_idempotent(method: &Method) -> bool {
     matches!(
         *method,
-        Method::GET
-            | Method::HEAD
-            | Method::OPTIONS
-            | Method::TRACE
-            | Method::PUT
-            | Method::DELETE
+        Method::GET | Method::HEAD | Method::OPTIONS | Method::TRACE | Method::PUT | Method::DELETE
     )
 }
 
 /// Nothing of it was sent, or it is safe to send it again and all of it is at hand. One that was understood wrongly is
 /// not: the next answer would be no better, and something was done with it.
-pub(crate) fn decide(cause: Cause, is_unsent: bool, is_idempotent: bool, is_whole: bool) -> Verdict {
+pub(crate) fn decide(
+    cause: Cause,
+    is_unsent: bool,
+    is_idempotent: bool,
+    is_whole: bool,
+) -> Verdict {
     let is_worth_it = !matches!(cause, Cause::ClientGone | Cause::Garbled);
     if is_worth_it && is_whole && (is_unsent || is_idempotent) {
         Verdict::Again
@@ -63,8 +63,16 @@ mod tests {
         for cause in [Refused, ConnectTimeout, Unreachable, Broken] {
             assert_eq!(decide(cause, true, false, true), Verdict::Again, "not sent");
             assert_eq!(decide(cause, false, true, true), Verdict::Again, "safe");
-            assert_eq!(decide(cause, false, false, true), Verdict::GiveUp, "a POST that was sent");
-            assert_eq!(decide(cause, false, true, false), Verdict::GiveUp, "its body is gone");
+            assert_eq!(
+                decide(cause, false, false, true),
+                Verdict::GiveUp,
+                "a POST that was sent"
+            );
+            assert_eq!(
+                decide(cause, false, true, false),
+                Verdict::GiveUp,
+                "its body is gone"
+            );
         }
         for cause in [ClientGone, Garbled] {
             assert_eq!(decide(cause, true, true, true), Verdict::GiveUp);

@@ -34,7 +34,10 @@ impl WakeTimes {
         let usual = lock(&self.0).iter().max().copied().unwrap_or(UNKNOWN);
         let rest = usual.saturating_sub(waited).min(LONGEST);
         // Rounded up: 0 would ask for a storm.
-        rest.as_millis().div_ceil(1000).try_into().map_or(1, |seconds: u64| seconds.max(1))
+        rest.as_millis()
+            .div_ceil(1000)
+            .try_into()
+            .map_or(1, |seconds: u64| seconds.max(1))
     }
 }
 
@@ -58,7 +61,11 @@ mod tests {
         assert_eq!(times.retry_after(Duration::ZERO, false), 3);
         assert_eq!(times.retry_after(seconds(1.0), false), 2);
         assert_eq!(times.retry_after(seconds(10.0), false), 1, "overdue");
-        assert_eq!(times.retry_after(Duration::ZERO, true), 1, "awake, but full");
+        assert_eq!(
+            times.retry_after(Duration::ZERO, true),
+            1,
+            "awake, but full"
+        );
         times.add(seconds(100_000.0));
         assert_eq!(times.retry_after(Duration::ZERO, false), 120);
     }

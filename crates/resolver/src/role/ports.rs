@@ -23,7 +23,11 @@ impl Ports {
 
     pub(super) fn apply(&mut self, changes: &PortChanges) {
         // A port that passes from one service to another in one go stays open.
-        for port in changes.close.iter().filter(|port| !changes.open.contains(port)) {
+        for port in changes
+            .close
+            .iter()
+            .filter(|port| !changes.open.contains(port))
+        {
             self.wire.close(*port);
             self.missing.remove(port);
             self.readiness.forget_port(*port);

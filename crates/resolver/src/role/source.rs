@@ -9,11 +9,11 @@ use tokio::{
 };
 
 use crate::{
+    index::IndexSettings,
     settings::Source,
     targets::{self, TargetsError},
     view::ServiceView,
     watch::{self, ClientError, News, WatchSettings},
-    index::IndexSettings,
 };
 
 /// Why services cannot be learned.
@@ -92,13 +92,19 @@ impl Follow {
                 match targets::read(path) {
                     Ok(now) => {
                         let changes = targets::diff(known, &now);
-                        tracing::info!(changes = changes.len(), "the file of targets was read again");
+                        tracing::info!(
+                            changes = changes.len(),
+                            "the file of targets was read again"
+                        );
                         *known = now;
                         return News::Changes(changes);
                     }
                     Err(error) => {
                         let error = &error as &dyn std::error::Error;
-                        tracing::error!(error, "the file of targets is left aside; what was known stays");
+                        tracing::error!(
+                            error,
+                            "the file of targets is left aside; what was known stays"
+                        );
                     }
                 }
             },

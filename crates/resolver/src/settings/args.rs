@@ -53,9 +53,9 @@ pub struct ResolverArgs {
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", help_heading = "Listen")]
     pub per_service_ports: bool,
 
-    /// The most connections of clients, over all ports; for one more, one that does nothing is closed, or it is answered with 503
-    #[arg(long, value_name = "COUNT", value_parser = count, default_value = "20000", help_heading = "Listen")]
-    pub max_connections: usize,
+    /// The most connections of clients, over all ports; for one more, one that does nothing is closed, or it is answered with 503. Without it three quarters of the open files that the system allows
+    #[arg(long, value_name = "COUNT", value_parser = count, help_heading = "Listen")]
+    pub max_connections: Option<usize>,
 
     /// Speak HTTP/2 without TLS with clients that begin with it, gRPC among them
     #[arg(long, value_name = "BOOL", env = environment::ENABLE_H2C, value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", help_heading = "Listen")]

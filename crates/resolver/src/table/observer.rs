@@ -46,13 +46,18 @@ impl Observer for ServiceObserver {
     }
 
     fn first_byte(&self, waited: Duration) {
-        if self.progress.first_byte_is_due.swap(false, Ordering::Relaxed) {
+        if self
+            .progress
+            .first_byte_is_due
+            .swap(false, Ordering::Relaxed)
+        {
             self.metrics.wake(WakePhase::FirstByte, waited);
         }
     }
 
     fn finished(&self, finished: &Finished<'_>) {
-        self.metrics.finished(finished.method, finished.status, finished.took);
+        self.metrics
+            .finished(finished.method, finished.status, finished.took);
         if self.access_log {
             tracing::info!(
                 target: "access",

@@ -35,7 +35,14 @@ impl Resolver {
         write(&targets, services);
         let file = targets.to_str().expect("text");
         let mut arguments = vec!["--log-format", "json", "resolver", "--targets", file];
-        arguments.extend(["--bind-address", "127.0.0.1", "--proxy-port", "0", "--internal-port", "0"]);
+        arguments.extend([
+            "--bind-address",
+            "127.0.0.1",
+            "--proxy-port",
+            "0",
+            "--internal-port",
+            "0",
+        ]);
         arguments.extend(more);
         let mut process = weir(&arguments)
             .stderr(Stdio::piped())
@@ -73,7 +80,9 @@ impl Resolver {
 
     fn signal(&self, name: &str) {
         let pid = self.process.id().to_string();
-        let sent = std::process::Command::new("kill").args(["-s", name, &pid]).status();
+        let sent = std::process::Command::new("kill")
+            .args(["-s", name, &pid])
+            .status();
         assert!(sent.expect("kill runs").success());
     }
 
@@ -81,8 +90,13 @@ impl Resolver {
     fn ask(&self, path: &str) -> (u16, String) {
         let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
         let answer = say(self.internal, &request);
-        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
-        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
+        let status = answer
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
+        let body = answer
+            .split_once("\r\n\r\n")
+            .map(|(_, body)| body.to_owned());
         (status.unwrap_or(0), body.unwrap_or_default())
     }
 
@@ -163,15 +177,22 @@ async fn what_comes_too_early_is_held_and_served_when_the_endpoint_is_there() {
     // By the port, whatever the host; and by the host, on the shared port.
     let by_port = thread::spawn(move || say(own_port, &get("/bytes/5", "any.example")));
     let proxy = resolver.proxy;
-    let by_host = thread::spawn(move || say(proxy, &get("/bytes/5", "web.default.svc.cluster.local:80")));
+    let by_host =
+        thread::spawn(move || say(proxy, &get("/bytes/5", "web.default.svc.cluster.local:80")));
     eventually("both are held", || resolver.held() == 2);
     let (_, queue) = resolver.ask("/queue-status?namespace=default&service=web");
     assert_eq!(queue.trim(), r#"{"queueStatus":1}"#);
     // A probe is answered meanwhile, without waiting; the body only to who wants one.
     let probe = say(own_port, &get("/alive", "x"));
-    assert!(probe.starts_with("HTTP/1.1 200") && probe.ends_with("yes"), "{probe}");
+    assert!(
+        probe.starts_with("HTTP/1.1 200") && probe.ends_with("yes"),
+        "{probe}"
+    );
     let head = say(own_port, &get("/alive", "x").replace("GET", "HEAD"));
-    assert!(head.starts_with("HTTP/1.1 200") && head.ends_with("\r\n\r\n"), "{head}");
+    assert!(
+        head.starts_with("HTTP/1.1 200") && head.ends_with("\r\n\r\n"),
+        "{head}"
+    );
 
     resolver.change(&web(port, &[app.http()]));
     for held in [by_port, by_host] {
@@ -207,17 +228,30 @@ async fn told_to_end_it_serves_what_it_holds_and_then_ends() {
 #[test]
 fn at_its_limit_what_is_held_is_refused_with_a_reason() {
     let port = free_port();
-    let limits = ["--termination-grace", "6s", "--sync-period", "100ms", "--max-held-per-service", "1"];
+    let limits = [
+        "--termination-grace",
+        "6s",
+        "--sync-period",
+        "100ms",
+        "--max-held-per-service",
+        "1",
+    ];
     let resolver = Resolver::start(&web(port, &[]), &limits);
     let own_port = SocketAddr::from(([127, 0, 0, 1], port));
     let held = thread::spawn(move || say(own_port, &get("/", "x")));
     eventually("it is held", || resolver.held() == 1);
     let refused = say(own_port, &get("/", "x"));
     assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
-    assert!(refused.contains("retry-after: ") && refused.contains("full_requests"), "{refused}");
+    assert!(
+        refused.contains("retry-after: ") && refused.contains("full_requests"),
+        "{refused}"
+    );
     resolver.signal("TERM");
     let answer = held.join().expect("answered");
-    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("leaving"), "{answer}");
+    assert!(
+        answer.starts_with("HTTP/1.1 503") && answer.contains("leaving"),
+        "{answer}"
+    );
     assert!(resolver.ended());
 }
 
@@ -235,19 +269,33 @@ async fn a_file_that_got_worse_is_left_aside() {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     resolver.change(&web(other, &[app.http()]));
     let new_port = SocketAddr::from(([127, 0, 0, 1], other));
-    eventually("the new port is open", || say(new_port, &get("/bytes/1", "x")).starts_with("HTTP/1.1 200"));
-    eventually("the old port is closed", || TcpStream::connect(own_port).is_err());
+    eventually("the new port is open", || {
+        say(new_port, &get("/bytes/1", "x")).starts_with("HTTP/1.1 200")
+    });
+    eventually("the old port is closed", || {
+        TcpStream::connect(own_port).is_err()
+    });
 }
 
 #[test]
 fn unknown_targets_are_told_so_and_reach_nothing() {
     let resolver = Resolver::start(&json!([]), &[]);
-    for host in ["web.default", "web", "example.com", "127.0.0.1", "a@web.default", ""] {
+    for host in [
+        "web.default",
+        "web",
+        "example.com",
+        "127.0.0.1",
+        "a@web.default",
+        "",
+    ] {
         let answer = say(resolver.proxy, &get("/", host));
         assert!(answer.starts_with("HTTP/1.1 404"), "{host}: {answer}");
         assert!(answer.contains("\"reason\""), "{answer}");
     }
-    let connect = say(resolver.proxy, "CONNECT example.com:443 HTTP/1.1\r\nhost: example.com:443\r\nconnection: close\r\n\r\n");
+    let connect = say(
+        resolver.proxy,
+        "CONNECT example.com:443 HTTP/1.1\r\nhost: example.com:443\r\nconnection: close\r\n\r\n",
+    );
     assert!(connect.starts_with("HTTP/1.1 405"), "{connect}");
 }
 
@@ -267,9 +315,25 @@ fn who_got_something_wrong_is_told_what_to_do() {
         (&["--targets", "/nowhere"], "/nowhere"),
         (&["--targets", &empty], "services"),
         (&["--targets", &unknown], "prots"),
-        (&["--targets", &good, "--bind-address", "127.0.0.1", "--proxy-port", &taken], "--proxy-port"),
-        (&["--targets", &good, "--hold-timeout", "soon"], "--hold-timeout"),
-        (&["--targets", &good, "--resolver-may-scale"], "not supported yet"),
+        (
+            &[
+                "--targets",
+                &good,
+                "--bind-address",
+                "127.0.0.1",
+                "--proxy-port",
+                &taken,
+            ],
+            "--proxy-port",
+        ),
+        (
+            &["--targets", &good, "--hold-timeout", "soon"],
+            "--hold-timeout",
+        ),
+        (
+            &["--targets", &good, "--resolver-may-scale"],
+            "not supported yet",
+        ),
     ];
     for (arguments, expected) in cases {
         let mut all = vec!["resolver"];

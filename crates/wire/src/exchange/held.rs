@@ -46,8 +46,7 @@ pub(super) async fn hold(mut exchange: Exchange<'_>) -> Result<Response<Outgoing
         return Err(leaving(&exchange));
     }
     let bytes = OVERHEAD + length_of(&head);
-    let mut place = Place::take(backend, bytes)
-        .map_err(|overflow| refused(&exchange, overflow))?;
+    let mut place = Place::take(backend, bytes).map_err(|overflow| refused(&exchange, overflow))?;
 
     // Hold: the first time with a body that comes in meanwhile.
     backend.begins_to_wait();
@@ -56,7 +55,14 @@ pub(super) async fn hold(mut exchange: Exchange<'_>) -> Result<Response<Outgoing
         Source::Stream(body) => (Some(Reading::new(body)), Source::Empty),
         whole => (None, whole),
     };
-    let mut outcome = wait(&mut place, reading.as_mut(), settings.max_replay, deadline, life).await;
+    let mut outcome = wait(
+        &mut place,
+        reading.as_mut(),
+        settings.max_replay,
+        deadline,
+        life,
+    )
+    .await;
     if let Some(reading) = reading {
         body = Source::Replay(reading.finish());
     }
@@ -154,7 +160,11 @@ async fn wait(
     }
 }
 
-async fn read_on(reading: Option<&mut Reading>, room: crate::waiting::Growth<'_>, most: usize) -> Read {
+async fn read_on(
+    reading: Option<&mut Reading>,
+    room: crate::waiting::Growth<'_>,
+    most: usize,
+) -> Read {
     match reading {
         Some(reading) => reading.read(&room, most).await,
         None => std::future::pending().await,
@@ -171,14 +181,21 @@ fn refused(exchange: &Exchange<'_>, overflow: Overflow) -> Answer {
     let name = &exchange.backend.name.display;
     let (reason, what) = match overflow {
         Overflow::OwnerRequests => ("full_requests", "as many requests wait for it as may"),
-        Overflow::OwnerBytes => ("full_bytes", "the requests that wait for it are as large as they may be"),
+        Overflow::OwnerBytes => (
+            "full_bytes",
+            "the requests that wait for it are as large as they may be",
+        ),
         Overflow::TotalRequests => ("full_requests_total", "as many requests wait here as may"),
-        Overflow::TotalBytes => ("full_bytes_total", "the requests that wait here are as large as they may be"),
+        Overflow::TotalBytes => (
+            "full_bytes_total",
+            "the requests that wait here are as large as they may be",
+        ),
         Overflow::Gone => return gone(exchange),
     };
     exchange.backend.observer.refused(reason);
     let message = format!("{name} is not awake yet, and {what}; come again");
-    Answer::new(StatusCode::SERVICE_UNAVAILABLE, reason, message).retry_after(exchange.backend.retry_after())
+    Answer::new(StatusCode::SERVICE_UNAVAILABLE, reason, message)
+        .retry_after(exchange.backend.retry_after())
 }
 
 fn time_is_up(exchange: &Exchange<'_>) -> Answer {
@@ -206,10 +223,15 @@ fn leaving(exchange: &Exchange<'_>) -> Answer {
         "{} did not wake before this process has to end; come again",
         exchange.backend.name.display
     );
-    Answer::new(StatusCode::SERVICE_UNAVAILABLE, "leaving", message).retry_after(exchange.backend.retry_after())
+    Answer::new(StatusCode::SERVICE_UNAVAILABLE, "leaving", message)
+        .retry_after(exchange.backend.retry_after())
 }
 
 /// Read by nobody.
 fn client_gone() -> Answer {
-    Answer::new(StatusCode::BAD_REQUEST, "client_gone", "the request broke off")
+    Answer::new(
+        StatusCode::BAD_REQUEST,
+        "client_gone",
+        "the request broke off",
+    )
 }

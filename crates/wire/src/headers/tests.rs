@@ -162,7 +162,9 @@ fn a_loop_is_found_but_not_in_one_pass() {
     assert!(!with(&[]));
     assert!(!with(&["1.1 echo.default.weir"]));
     assert!(!with(&["1.1 echo.default.weir, 1.1 other.default.weir"]));
-    assert!(with(&["1.1 echo.default.weir, 1.1 x,1.1 echo.default.weir"]));
+    assert!(with(&[
+        "1.1 echo.default.weir, 1.1 x,1.1 echo.default.weir"
+    ]));
     assert!(with(&["1.1 echo.default.weir", "1.1 echo.default.weir"]));
 }
 

@@ -117,8 +117,7 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     prop_assert_eq!(Some(&index), waiting.first());
                     prop_assert!(model.endpoints.get(&line).is_some_and(|n| *n > 0));
                     model.requests[index].3 = State::Released;
-                } else if model.endpoints.get(&line).is_some_and(|n| *n > 0)
-                    && !waiting.is_empty()
+                } else if model.endpoints.get(&line).is_some_and(|n| *n > 0) && !waiting.is_empty()
                 {
                     // Nobody waits for nothing: somebody is with the backend, and its end will let the next go.
                     prop_assert!(!model.of(line, State::Released).is_empty());
@@ -249,11 +248,14 @@ fn the_window_opens_with_answers_and_closes_with_refusals() {
     let tickets: Vec<Ticket> = (0..5000)
         .map(|it| hold.enter(line, 1, it).unwrap())
         .collect();
-    assert_eq!(hold.next(line), None, "nobody goes to a backend that is not there");
+    assert_eq!(
+        hold.next(line),
+        None,
+        "nobody goes to a backend that is not there"
+    );
     hold.set_endpoints(line, 1);
-    let released = |hold: &mut Hold<usize>| -> Vec<usize> {
-        std::iter::from_fn(|| hold.next(line)).collect()
-    };
+    let released =
+        |hold: &mut Hold<usize>| -> Vec<usize> { std::iter::from_fn(|| hold.next(line)).collect() };
     let first = released(&mut hold);
     assert_eq!(first.len(), 32);
     for it in &first {

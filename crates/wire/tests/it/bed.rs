@@ -260,7 +260,10 @@ impl Observer for Writes {
 pub(crate) async fn is_so<E: Debug>(what: &str, mut look: impl FnMut() -> Result<(), E>) {
     let deadline = Instant::now() + PATIENCE;
     while let Err(seen) = look() {
-        assert!(Instant::now() < deadline, "not so in time: {what}; last seen: {seen:?}");
+        assert!(
+            Instant::now() < deadline,
+            "not so in time: {what}; last seen: {seen:?}"
+        );
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }

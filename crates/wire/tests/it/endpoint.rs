@@ -194,7 +194,10 @@ fn parse(buffer: &[u8]) -> Result<Option<(Seen, usize)>, ()> {
         return Ok(None);
     };
     let text = std::str::from_utf8(&buffer[..end]).map_err(drop)?;
-    if text.replace("\r\n", "").contains(|it: char| it.is_control() && it != '\t') {
+    if text
+        .replace("\r\n", "")
+        .contains(|it: char| it.is_control() && it != '\t')
+    {
         return Err(());
     }
     let mut lines = text.split("\r\n");

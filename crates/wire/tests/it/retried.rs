@@ -64,7 +64,9 @@ async fn failing(fault: Fault, bad: usize) -> (Endpoint, Arc<Mutex<Vec<Seen>>>) 
 }
 
 fn reset(stream: TcpStream) {
-    SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
+    SockRef::from(&stream)
+        .set_linger(Some(Duration::ZERO))
+        .unwrap();
     drop(stream);
 }
 
@@ -76,9 +78,11 @@ fn request(method: &str) -> String {
 async fn one_that_refuses_is_passed_over() {
     let app = app().await;
     let bed = Bed::new();
-    bed.main
-        .backend
-        .set_endpoints(&[Endpoint::nowhere().await, app.http(), Endpoint::nowhere().await]);
+    bed.main.backend.set_endpoints(&[
+        Endpoint::nowhere().await,
+        app.http(),
+        Endpoint::nowhere().await,
+    ]);
     let mut client = bed.main.client().await;
     for _ in 0..20 {
         for method in ["GET", "POST"] {
@@ -124,10 +128,17 @@ async fn what_is_safe_is_sent_again_and_what_is_not_is_not() {
                     _ => method != "POST",
                 };
                 let notes = bed.main.notes.all();
-                let retried = notes.iter().filter(|it| matches!(it, Note::Retried(_))).count();
+                let retried = notes
+                    .iter()
+                    .filter(|it| matches!(it, Note::Retried(_)))
+                    .count();
                 if answer.status == 200 {
                     assert!(may_repeat || matches!(fault, Fault::ResetsAtOnce), "{what}");
-                    let times = if matches!(fault, Fault::ResetsAtOnce) { 1 } else { 2 };
+                    let times = if matches!(fault, Fault::ResetsAtOnce) {
+                        1
+                    } else {
+                        2
+                    };
                     assert_eq!(seen.len(), times, "{what}");
                     assert_eq!(retried, 1, "{what}");
                 } else {
@@ -207,13 +218,17 @@ async fn a_kept_connection_to_an_endpoint_that_died_is_passed_over() {
     let second = app().await;
     let bed = Bed::leading_to(first.http());
     let mut client = bed.main.client().await;
-    client.send(request("POST").replace(" / ", " /upload ")).await;
+    client
+        .send(request("POST").replace(" / ", " /upload "))
+        .await;
     assert_eq!(client.answer().await.status, 200);
     let addresses = [first.http(), second.http()];
     first.crash().await;
     bed.main.backend.set_endpoints(&addresses);
     for _ in 0..10 {
-        client.send(request("POST").replace(" / ", " /upload ")).await;
+        client
+            .send(request("POST").replace(" / ", " /upload "))
+            .await;
         assert_eq!(client.answer().await.status, 200);
     }
 }
@@ -224,7 +239,8 @@ async fn connections_are_kept_and_used_again() {
     let chunked = Endpoint::start(|mut stream, _| async move {
         let mut buffer = Vec::new();
         while let Ok(Some(_)) = read_request(&mut stream, &mut buffer).await {
-            let answer = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+            let answer =
+                b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
             stream.write_all(answer).await.unwrap();
         }
     })
