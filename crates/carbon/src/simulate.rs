@@ -11,7 +11,7 @@ use crate::policy::{Policy, View};
 use crate::trace::Trace;
 use crate::unit::ErrorRate;
 use audit::Audit;
-use serve::Served;
+use serve::{Desk, Served};
 
 /// The game.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +83,7 @@ pub fn run(setup: &Setup<'_>, policy: &mut dyn Policy, keep_series: bool) -> Out
     seen.extend_from_slice(trace.values());
     let mut account = Account::new(setup.windows, trace.start());
     let mut audit = Audit::new(setup.target);
+    let mut desk = Desk::new(setup.flavours, setup.target);
     let mut outcome = Outcome {
         policy: policy.name(),
         ..Outcome::default()
@@ -111,14 +112,8 @@ pub fn run(setup: &Setup<'_>, policy: &mut dyn Policy, keep_series: bool) -> Out
                 .unwrap_or_default(),
             last_error,
         });
-        let Served { cost, error } = serve::slot(
-            &mut account,
-            &mut audit,
-            setup.flavours,
-            &decision.weights,
-            setup.target,
-            requests,
-        );
+        let Served { cost, error } =
+            desk.slot(&mut account, &mut audit, &decision.weights, requests);
         outcome.emitted += intensity * cost;
         outcome.requests += requests;
         last_error = (requests > 0).then(|| error / to_float(requests));

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Whole percentages per flavour, in the order of the set, sum 100.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Weights(Vec<u8>);
 
 /// Who is next, by smooth weighted turns: each flavour is as close to its share as whole requests
