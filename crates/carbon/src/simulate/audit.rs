@@ -35,14 +35,17 @@ pub(super) struct Verdict {
 
 impl Pattern {
     pub(super) fn new(errors: Vec<i64>, target: ErrorRate) -> Self {
-        let target = i128::from(target.millionths());
-        let (mut sum, mut credit, mut least) = (0, 0, i128::MAX);
-        for error in errors.iter().copied().map(i128::from) {
+        let (mut sum, mut credit, mut least) = (0_i64, 0, i64::MAX);
+        for error in &errors {
             sum += error;
-            credit += target - error;
+            credit += target.millionths() - error;
             least = least.min(credit);
         }
-        Self { errors, sum, least }
+        Self {
+            errors,
+            sum: sum.into(),
+            least: least.into(),
+        }
     }
 
     fn length(&self) -> i128 {

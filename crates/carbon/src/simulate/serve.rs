@@ -3,6 +3,7 @@
 //! with the same balance is not played again. The result is the same as one by one, and the [`Audit`] counts every request.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::audit::{Audit, Pattern};
 use crate::budget::Account;
@@ -34,13 +35,22 @@ pub(super) struct Desk<'a> {
     flavours: &'a Flavours,
     target: ErrorRate,
     can_remember: bool,
-    remembered: HashMap<Weights, HashMap<i64, Round>>,
+    remembered: HashMap<Weights, Rounds>,
     count: usize,
 }
+
+/// Rounds by the balance with which they begin.
+type Rounds = HashMap<i64, Round, BuildHasherDefault<Mixed>>;
+
+/// A hash of a balance: these are our own numbers, so that a quick one will do.
+#[derive(Debug, Default)]
+struct Mixed(u64);
 
 /// A hundred requests.
 #[derive(Clone, Debug, PartialEq)]
 struct Round {
+    /// Whose turn it is, request by request; empty where it is not needed again.
+    turns: Vec<usize>,
     pattern: Pattern,
     /// Requests by flavour.
     served: Vec<u64>,
@@ -82,13 +92,15 @@ impl<'a> Desk<'a> {
         let mut left = requests;
         while left >= ROUND {
             let rounds = wanted.covered(account.available()).min(left / ROUND);
+            let played;
+            let play = || Round::played(&wanted.turns, flavours, target, account.clone());
             let (round, times) = if rounds > 0 {
                 (&wanted, rounds)
             } else if self.can_remember {
-                let play = || Round::played(flavours, weights, target, account.clone());
                 (&*known.entry(account.available()).or_insert_with(play), 1)
             } else {
-                break;
+                played = play();
+                (&played, 1)
             };
             account.settle_rounds(round.net, times);
             audit.rounds(&round.pattern, times);
@@ -97,7 +109,8 @@ impl<'a> Desk<'a> {
             }
             left -= times * ROUND;
         }
-        turn_by_turn(flavours, weights, target, account, left, |flavour, error| {
+        let turns = wanted.turns.iter().copied().take(few(left));
+        turn_by_turn(turns, flavours, target, account, |flavour, error| {
             audit.request(error);
             count(&mut served, flavour);
         });
@@ -114,17 +127,15 @@ impl<'a> Desk<'a> {
         let rounds = requests / ROUND;
         audit.rounds(&wanted.pattern, rounds);
         let mut served: Vec<u64> = wanted.served.iter().map(|n| n * rounds).collect();
-        let mut turns = Turns::new(self.flavours.count());
-        for _ in 0..requests % ROUND {
-            let flavour = turns.next(weights);
-            audit.request(error_of(self.flavours, flavour));
-            count(&mut served, flavour);
+        for flavour in wanted.turns.iter().take(few(requests % ROUND)) {
+            audit.request(error_of(self.flavours, *flavour));
+            count(&mut served, *flavour);
         }
         self.sum(&served)
     }
 
     /// Takes out what is remembered of these weights. When there is too much of it all is forgotten.
-    fn recall(&mut self, weights: &Weights) -> HashMap<i64, Round> {
+    fn recall(&mut self, weights: &Weights) -> Rounds {
         if self.count > MOST_REMEMBERED {
             self.remembered.clear();
             self.count = 0;
@@ -143,14 +154,35 @@ impl<'a> Desk<'a> {
     }
 }
 
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+
+    fn write_i64(&mut self, number: i64) {
+        self.write_u64(number.cast_unsigned());
+    }
+}
+
 impl Round {
     /// As it goes when the account covers each turn.
     fn wanted(flavours: &Flavours, weights: &Weights, target: ErrorRate) -> Self {
         let mut turns = Turns::new(flavours.count());
+        let turns: Vec<usize> = (0..ROUND).map(|_| turns.next(weights)).collect();
         let mut served = vec![0; flavours.count()];
-        let (mut errors, mut need, mut net) = (Vec::new(), i64::MIN, 0);
-        for _ in 0..ROUND {
-            let flavour = turns.next(weights);
+        let (mut errors, mut need, mut net) = (Vec::with_capacity(turns.len()), i64::MIN, 0);
+        for flavour in turns.iter().copied() {
             let error = error_of(flavours, flavour);
             count(&mut served, flavour);
             errors.push(error);
@@ -160,6 +192,7 @@ impl Round {
             }
         }
         Self {
+            turns,
             pattern: Pattern::new(errors, target),
             served,
             need,
@@ -169,26 +202,21 @@ impl Round {
 
     /// As it goes with this account.
     fn played(
+        turns: &[usize],
         flavours: &Flavours,
-        weights: &Weights,
         target: ErrorRate,
         mut account: Account,
     ) -> Self {
         let begins = account.available();
         let mut served = vec![0; flavours.count()];
-        let mut errors = Vec::new();
-        turn_by_turn(
-            flavours,
-            weights,
-            target,
-            &mut account,
-            ROUND,
-            |flavour, error| {
-                errors.push(error);
-                count(&mut served, flavour);
-            },
-        );
+        let mut errors = Vec::with_capacity(turns.len());
+        let turns = turns.iter().copied();
+        turn_by_turn(turns, flavours, target, &mut account, |flavour, error| {
+            errors.push(error);
+            count(&mut served, flavour);
+        });
         Self {
+            turns: Vec::new(),
             pattern: Pattern::new(errors, target),
             served,
             need: begins,
@@ -209,24 +237,25 @@ impl Round {
     }
 }
 
-/// The turns from the first on, each through the account, as a decider takes them.
+/// Each turn through the account, as a decider takes them.
 fn turn_by_turn(
+    turns: impl Iterator<Item = usize>,
     flavours: &Flavours,
-    weights: &Weights,
     target: ErrorRate,
     account: &mut Account,
-    requests: u64,
     mut told: impl FnMut(usize, i64),
 ) {
-    let mut turns = Turns::new(flavours.count());
-    for _ in 0..requests {
-        let wanted = turns.next(weights);
+    for wanted in turns {
         let Some(ticket) = account.choose(wanted, flavours, |_| true, target) else {
             continue;
         };
         account.answered(ticket);
         told(ticket.flavour, error_of(flavours, ticket.flavour));
     }
+}
+
+fn few(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 fn error_of(flavours: &Flavours, flavour: usize) -> i64 {
@@ -290,7 +319,9 @@ mod tests {
                 let weights = Weights::publish(shares.get(..flavours.count()).unwrap());
                 let batched = desk.slot(&mut account, &mut audit, &weights, *requests);
                 let mut served = vec![0; flavours.count()];
-                turn_by_turn(&flavours, &weights, target, &mut same_account, *requests, |f, error| {
+                let mut turns = Turns::new(flavours.count());
+                let turns = (0..*requests).map(|_| turns.next(&weights));
+                turn_by_turn(turns, &flavours, target, &mut same_account, |f, error| {
                     same_audit.request(error);
                     count(&mut served, f);
                 });

@@ -5,7 +5,7 @@ use weir_carbon::flavour::{Flavour, Flavours};
 use weir_carbon::forecast::{Capture, Forecaster, Vintages};
 use weir_carbon::policy::optimal::Optimal;
 use weir_carbon::policy::{Policy, View, Why};
-use weir_carbon::simulate::{Outcome, Setup, Yardsticks, measure, run};
+use weir_carbon::simulate::{Keep, Outcome, Setup, Yardsticks, measure, run};
 use weir_carbon::trace::{Trace, TraceError};
 use weir_carbon::unit::{ErrorRate, Precision};
 
@@ -39,7 +39,7 @@ fn play(demand: &[u64], forecaster: Forecaster<'_>, set: &Flavours) -> (Outcome,
         target: ErrorRate::from_millionths(100_000),
         windows: Windows::new(604_800).expect("a week"),
     };
-    let outcome = run(&setup, &mut Optimal::default(), false);
+    let outcome = run(&setup, &mut Optimal::default(), Keep::default());
     assert_eq!(outcome.budget_violations, 0);
     (outcome, measure(&setup))
 }
@@ -112,7 +112,7 @@ fn a_best_flavour_worse_than_the_target_is_served_and_told() {
         target: ErrorRate::from_millionths(100_000),
         windows: Windows::new(604_800).expect("a week"),
     };
-    let outcome = run(&setup, &mut Optimal::default(), false);
+    let outcome = run(&setup, &mut Optimal::default(), Keep::default());
     // Nothing worse than the unavoidable was chosen, and every request is counted as beyond the target.
     assert!((outcome.max_running_error - 0.2).abs() < 1e-12);
     assert_eq!(outcome.budget_violations, outcome.requests);

@@ -5,4 +5,5 @@
 mod bad_input;
 mod budget;
 mod golden;
+mod prove;
 mod random_runs;
