@@ -65,6 +65,13 @@ impl Figure {
         self.met = Some(self.value >= least);
         self
     }
+
+    /// It should not be above this.
+    pub(crate) fn at_most(mut self, most: f64) -> Self {
+        self.goal = Some(format!("<= {most}"));
+        self.met = Some(self.value <= most);
+        self
+    }
 }
 
 pub(crate) fn run(benchmark: Benchmark, quick: bool, json: Option<PathBuf>) -> Result<ExitCode> {
@@ -105,7 +112,7 @@ fn render(figures: &[Figure]) -> String {
     table::render(&[Align::Left, Align::Right], &rows)
 }
 
-fn write(path: &Path, bench: &str, figures: &[Figure]) -> Result<()> {
+pub(crate) fn write(path: &Path, bench: &str, figures: &[Figure]) -> Result<()> {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let machine = Machine {
         cores: std::thread::available_parallelism().map_or(1, usize::from),
