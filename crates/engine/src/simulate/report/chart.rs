@@ -31,10 +31,20 @@ pub(super) struct Chart<'a> {
     pub(super) lines: Vec<Line>,
 }
 
-/// Named bars: name, length, and what is written beside it.
+/// Named bars.
 pub(super) struct Bars<'a> {
     pub(super) title: &'a str,
-    pub(super) rows: Vec<(&'a str, f64, String)>,
+    pub(super) rows: Vec<Bar<'a>>,
+}
+
+/// One of them.
+pub(super) struct Bar<'a> {
+    pub(super) name: &'a str,
+    pub(super) value: f64,
+    /// Written beside it.
+    pub(super) said: String,
+    /// Drawn as an outline: no fair comparison.
+    pub(super) is_hollow: bool,
 }
 
 impl Line {
@@ -160,24 +170,34 @@ impl Chart<'_> {
 impl Bars<'_> {
     pub(super) fn draw(&self, page: &mut String) {
         const ROW: f64 = 24.0;
-        const NAMES: f64 = 170.0;
-        const LONGEST: f64 = 400.0;
+        const NAMES: f64 = 230.0;
+        const LONGEST: f64 = 340.0;
         let height = ROW * as_float(self.rows.len());
-        let most = self.rows.iter().map(|row| row.1).fold(1e-9, f64::max);
+        let most = self.rows.iter().map(|row| row.value).fold(1e-9, f64::max);
         let title = escape(self.title);
         let _ = write!(
             page,
             "<figure><figcaption>{title}</figcaption><svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\
              <title>{title}</title><desc>One bar per policy</desc>",
         );
-        for (i, (name, value, said)) in self.rows.iter().enumerate() {
+        for (i, bar) in self.rows.iter().enumerate() {
+            let Bar {
+                name,
+                value,
+                said,
+                is_hollow,
+            } = bar;
             let top = ROW * as_float(i);
             let long = (value / most * LONGEST).max(0.0);
-            let colour = if i == 0 { "var(--a)" } else { "var(--soft)" };
+            let fill = match (is_hollow, i) {
+                (true, _) => "none\" stroke=\"var(--b)\" stroke-dasharray=\"4 3",
+                (false, 0) => "var(--a)",
+                (false, _) => "var(--soft)",
+            };
             let _ = write!(
                 page,
                 "<text class=\"name\" x=\"{x}\" y=\"{base}\" text-anchor=\"end\">{name}</text>\
-                 <rect x=\"{NAMES}\" y=\"{y}\" width=\"{long:.1}\" height=\"16\" fill=\"{colour}\"/>\
+                 <rect x=\"{NAMES}\" y=\"{y}\" width=\"{long:.1}\" height=\"16\" fill=\"{fill}\"/>\
                  <text x=\"{end:.1}\" y=\"{base}\">{said}</text>",
                 x = NAMES - 8.0,
                 base = top + 16.0,
