@@ -91,7 +91,8 @@ impl DemandProfile {
             let value = *value as f64;
             self.learn_one(now - back * slot_seconds, slot_seconds, value);
         }
-        self.learned = served.len();
+        // A shorter past than before has nothing new in it, and does not make the rest new again.
+        self.learned = self.learned.max(served.len());
     }
 
     fn learn_one(&mut self, at: i64, slot: i64, value: f64) {

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use super::hours::signed;
+use crate::unit::MOST_INTENSE;
 
 /// How far ahead forecasts are judged, in slots.
 const MOST_LEADS: usize = 96;
@@ -70,8 +71,13 @@ impl Skill {
             sums.came = sums.came * kept + said * (actual - made.level);
             sums.count = sums.count * kept + 1.0;
         }
-        if let Some(level) = level(forecast) {
-            let values = forecast.iter().copied().take(MOST_LEADS).collect();
+        // Nonsense is taken as the plan takes it, or one absurd number would spoil the sums for weeks.
+        let sane = |value: &f64| match value.is_finite() {
+            true => value.clamp(0.0, MOST_INTENSE),
+            false => f64::NAN,
+        };
+        let values: Vec<f64> = forecast.iter().take(MOST_LEADS).map(sane).collect();
+        if let Some(level) = level(&values) {
             self.made.push_back(Made {
                 at: now,
                 level,
@@ -133,6 +139,16 @@ mod tests {
             (trusted[3] - 1.0).abs() < 1e-12,
             "never compared: {trusted:?}"
         );
+        skill.learn(
+            400 * 3_600,
+            3_600,
+            None,
+            &[f64::INFINITY, 1e300, -1e300, f64::NAN],
+        );
+        skill.learn(402 * 3_600, 3_600, Some(100.0), &[]);
+        let spoilt = (0..96).map(|lead| skill.trust(lead));
+        assert!(spoilt.into_iter().all(|trust| (0.0..=1.0).contains(&trust)));
+        let trusted = [0, 1, 2, 4].map(|lead| skill.trust(lead));
         skill.learn(0, 3_600, Some(1.0), &[1.0]);
         let after = [0, 1, 2, 4].map(|lead| skill.trust(lead));
         assert!(after == trusted, "time does not run backwards: {after:?}");

@@ -1,6 +1,7 @@
 //! Inputs that nobody wants and everybody has: each has an answer, none panics, none breaks the budget.
 
-use weir_carbon::budget::Windows;
+use weir_carbon::budget::{Account, Windows};
+use weir_carbon::demand::DemandProfile;
 use weir_carbon::flavour::{Flavour, Flavours};
 use weir_carbon::forecast::{Capture, Forecaster, Vintages};
 use weir_carbon::policy::optimal::Optimal;
@@ -178,4 +179,46 @@ fn traces_that_are_none_are_refused() {
             Err(TraceError::Value(1, _))
         ));
     }
+}
+
+#[test]
+fn a_forecast_that_goes_mad_for_a_day_costs_carbon_at_most() {
+    let set = flavours(&THREE);
+    let values = grid();
+    let capture = |hour: usize| Capture {
+        at: i64::try_from(hour).expect("small") * 3_600,
+        values: (0..48)
+            .map(|lead| match (hour, lead % 4) {
+                (200..224, 0) => f32::NAN,
+                (200..224, 1) => -4e30,
+                (200..224, 2) => f32::INFINITY,
+                (200..224, _) => 3e38,
+                #[expect(clippy::cast_possible_truncation, reason = "three digits")]
+                _ => values.get(hour + lead).map_or(f32::NAN, |v| *v as f32),
+            })
+            .collect(),
+    };
+    let vintages = Vintages::new(3_600, (0..values.len()).map(capture).collect());
+    let demand = vec![200; values.len()];
+    let mad = play(&demand, Forecaster::Vintages(&vintages), &set);
+    assert_eq!(mad.0.budget_violations, 0);
+    assert!(share(&mad) > 0.7, "{}", share(&mad));
+}
+
+#[test]
+fn feedback_of_slots_long_past_changes_neither_account_nor_plan() {
+    let set = flavours(&THREE);
+    let target = ErrorRate::from_millionths(100_000);
+    let mut account = Account::new(Windows::new(3_600).expect("a length"), 0);
+    let ticket = account.choose(0, &set, |_| true, target).expect("one");
+    account.advance(90_000);
+    account.answered(ticket);
+    assert_eq!((account.balance(), account.since()), (0, 90_000));
+
+    let mut profile = DemandProfile::default();
+    profile.learn(&[10; 48], 48 * 3_600, 3_600);
+    // An hour of yesterday is reported again, late: nothing that is new.
+    profile.learn(&[10; 47], 48 * 3_600, 3_600);
+    profile.learn(&[10; 48], 48 * 3_600, 3_600);
+    assert!((profile.expect(48 * 3_600, 3_600) - 10.0).abs() < 1e-9);
 }

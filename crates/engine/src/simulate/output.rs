@@ -210,7 +210,9 @@ pub fn table(runs: &[Played]) -> String {
 }
 
 fn row(text: &mut String, line: &Line) {
+    // What was saved by breaking the budget is no share of what the budget allows.
     let percent = |value: Option<f64>| {
+        let value = value.filter(|_| line.budget_violations == 0);
         value.map_or_else(|| "-".to_owned(), |v| format!("{:.1} %", v * 100.0))
     };
     let _ = write!(
@@ -243,6 +245,7 @@ fn explain(text: &mut String, lines: &[Line]) {
         })
     };
     for line in lines {
+        // A rule has no reasons: its changes are told without.
         let is_rule = line.why.as_deref() == Some(line.policy);
         if let Some(why) = line.why.as_ref().filter(|_| !is_rule) {
             let price = price(line.shadow_price);
@@ -260,6 +263,7 @@ fn explain(text: &mut String, lines: &[Line]) {
                 shadow_price,
             } = decision;
             let price = price(*shadow_price);
+            let why = if is_rule { "" } else { why };
             let _ = writeln!(text, "    {at} {} {weights:?} {why}{price}", line.policy);
         }
     }
