@@ -142,15 +142,12 @@ fn unescape(word: &str) -> String {
         let code = after
             .get(..2)
             .and_then(|code| u8::from_str_radix(code, 16).ok());
-        match code.filter(u8::is_ascii) {
-            Some(code) => {
-                text.push(char::from(code));
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                text.push('%');
-                rest = after;
-            }
+        if let Some(code) = code.filter(u8::is_ascii) {
+            text.push(char::from(code));
+            rest = after.get(2..).unwrap_or_default();
+        } else {
+            text.push('%');
+            rest = after;
         }
     }
     text.push_str(rest);

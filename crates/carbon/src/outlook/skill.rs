@@ -72,9 +72,12 @@ impl Skill {
             sums.count = sums.count * kept + 1.0;
         }
         // Nonsense is taken as the plan takes it, or one absurd number would spoil the sums for weeks.
-        let sane = |value: &f64| match value.is_finite() {
-            true => value.clamp(0.0, MOST_INTENSE),
-            false => f64::NAN,
+        let sane = |value: &f64| {
+            if value.is_finite() {
+                value.clamp(0.0, MOST_INTENSE)
+            } else {
+                f64::NAN
+            }
         };
         let values: Vec<f64> = forecast.iter().take(MOST_LEADS).map(sane).collect();
         if let Some(level) = level(&values) {
@@ -151,6 +154,10 @@ mod tests {
         let trusted = [0, 1, 2, 4].map(|lead| skill.trust(lead));
         skill.learn(0, 3_600, Some(1.0), &[1.0]);
         let after = [0, 1, 2, 4].map(|lead| skill.trust(lead));
-        assert!(after == trusted, "time does not run backwards: {after:?}");
+        assert_eq!(
+            format!("{after:?}"),
+            format!("{trusted:?}"),
+            "time does not run backwards"
+        );
     }
 }
