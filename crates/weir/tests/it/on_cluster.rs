@@ -66,7 +66,8 @@ fn the_report_shows_in_a_browser_and_asks_for_nothing() {
         assert!(document.contains(part), "{part} is missing in {document}");
     }
     let asked = fs::read_to_string(net_log).expect("the log of the network");
-    assert!(asked.contains(&format!("file://{}", page.display())) || asked.contains("constants"));
+    assert!(asked.contains("\"constants\""), "no log was written");
+    // The browser asks for things of its own; what a page asks for names it as the initiator.
     let page_asks = |line: &&str| {
         line.contains("\"initiator\":\"file") || line.contains("\"initiator\":\"null\"")
     };
