@@ -137,3 +137,22 @@ fn the_report_is_one_file_that_needs_nothing_else() {
     }
     assert!(page.len() < 500_000, "{}", page.len());
 }
+
+#[test]
+fn the_originals_break_the_budget_and_say_so_and_decisions_have_reasons() {
+    let mut week = request("gb-week");
+    week.policies = vec!["optimal".to_owned(), "original-round-robin".to_owned()];
+    week.keep.changes = true;
+    let runs = played(week);
+    let lines = lines(&runs);
+    let [optimal, original] = &lines[..] else {
+        panic!("{lines:?}");
+    };
+    assert!(optimal.guarded && optimal.budget_violations == 0);
+    assert!(optimal.why.is_some() && optimal.shadow_price.is_some());
+    assert!(optimal.decisions.len() > 1, "{:?}", optimal.decisions);
+    assert!(!original.guarded && original.budget_violations > 10_000);
+    assert!(original.max_running_error > 0.39, "{original:?}");
+    let text = table(&runs);
+    assert!(text.contains("BUDGET BROKEN at") && text.contains("with no budget kept"));
+}
