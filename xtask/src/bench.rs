@@ -159,7 +159,7 @@ fn render(figures: &[Figure]) -> String {
     table::render(&[Align::Left, Align::Right], &rows)
 }
 
-fn write(path: &Path, bench: &str, figures: &[Figure]) -> Result<()> {
+pub(crate) fn write(path: &Path, bench: &str, figures: &[Figure]) -> Result<()> {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let machine = Machine {
         cores: std::thread::available_parallelism().map_or(1, usize::from),

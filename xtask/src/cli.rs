@@ -86,6 +86,21 @@ pub(crate) enum Command {
         #[arg(last = true)]
         arguments: Vec<String>,
     },
+    /// Try to break a promise, many times over; the tests do the same a few times
+    Prove {
+        /// Which promise
+        #[arg(value_enum)]
+        promise: Promise,
+        /// How many random cases
+        #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+        cases: u64,
+        /// The number of the first case: other numbers are other cases
+        #[arg(long, default_value_t = 0)]
+        first: u64,
+        /// Write the figures to this file as well
+        #[arg(long)]
+        json: Option<PathBuf>,
+    },
     /// The programs the lab runs, built from Go modules: which are there, and build the rest
     Tools {
         #[command(subcommand)]
@@ -102,6 +117,13 @@ pub(crate) enum Benchmark {
     Load,
     /// What the resolver costs beside nginx and Envoy, what holding takes, and whether restarts are noticed
     Resolver,
+}
+
+/// What can be proved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Promise {
+    /// No random simulation breaks the error budget at any request, also with several deciders that crash
+    Budget,
 }
 
 /// What images are made of.

@@ -15,6 +15,7 @@ mod lint;
 mod load;
 mod program;
 mod progress;
+mod prove;
 mod repository;
 mod table;
 mod test;
@@ -40,6 +41,12 @@ fn main() -> ExitCode {
         cli::Command::Load { arguments } => load::run(&arguments),
         cli::Command::Lab { command } => lab::run(command),
         cli::Command::Lint { steps } => Ok(lint::run(&steps)),
+        cli::Command::Prove {
+            promise,
+            cases,
+            first,
+            json,
+        } => prove::run(promise, cases, first, json.as_deref()),
         cli::Command::Test {
             cluster: false,
             what,

@@ -7,11 +7,11 @@ use crate::budget::{Account, Windows};
 use crate::flavour::Flavours;
 use crate::forecast::Forecaster;
 use crate::optimum::{self, Known};
-use crate::policy::{Policy, View};
+use crate::policy::{Decision, Policy, View};
 use crate::trace::Trace;
 use crate::unit::ErrorRate;
 use audit::Audit;
-use serve::Served;
+use serve::{Desk, Served};
 
 /// The game.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +47,30 @@ pub struct Outcome {
     pub budget_violations: u64,
     /// Requests in all.
     pub requests: u64,
+    /// The last decision, and when it was taken.
+    pub last: Option<Taken>,
     /// For each slot, when asked for.
     pub series: Vec<Point>,
+    /// Each decision that differs from the one before it, when asked for.
+    pub changes: Vec<Taken>,
+}
+
+/// A decision that was taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taken {
+    /// At the start of this slot.
+    pub at: i64,
+    /// What, and why.
+    pub decision: Decision,
+}
+
+/// What is kept of a run besides its sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keep {
+    /// [`Outcome::series`].
+    pub series: bool,
+    /// [`Outcome::changes`].
+    pub changes: bool,
 }
 
 /// One slot of a run.
@@ -75,14 +97,15 @@ pub struct Yardsticks {
     pub constant_mix: f64,
 }
 
-/// Plays the policy against the trace.
-pub fn run(setup: &Setup<'_>, policy: &mut dyn Policy, keep_series: bool) -> Outcome {
+/// Plays the policy against the trace: behind the account, unless the policy is one that runs without.
+pub fn run(setup: &Setup<'_>, policy: &mut dyn Policy, keep: Keep) -> Outcome {
     let trace = setup.trace;
     let mut seen = setup.history.to_vec();
     let before = seen.len();
     seen.extend_from_slice(trace.values());
     let mut account = Account::new(setup.windows, trace.start());
     let mut audit = Audit::new(setup.target);
+    let mut desk = Desk::new(setup.flavours, setup.target);
     let mut outcome = Outcome {
         policy: policy.name(),
         ..Outcome::default()
@@ -111,18 +134,15 @@ pub fn run(setup: &Setup<'_>, policy: &mut dyn Policy, keep_series: bool) -> Out
                 .unwrap_or_default(),
             last_error,
         });
-        let Served { cost, error } = serve::slot(
-            &mut account,
-            &mut audit,
-            setup.flavours,
-            &decision.weights,
-            setup.target,
-            requests,
-        );
+        let Served { cost, error } = if policy.is_guarded() {
+            desk.slot(&mut account, &mut audit, &decision.weights, requests)
+        } else {
+            desk.unguarded(&mut audit, &decision.weights, requests)
+        };
         outcome.emitted += intensity * cost;
         outcome.requests += requests;
         last_error = (requests > 0).then(|| error / to_float(requests));
-        if keep_series {
+        if keep.series {
             outcome.series.push(Point {
                 error: if requests > 0 {
                     error / to_float(requests)
@@ -133,6 +153,7 @@ pub fn run(setup: &Setup<'_>, policy: &mut dyn Policy, keep_series: bool) -> Out
                 balance: micro(account.available()),
             });
         }
+        outcome.took(now, decision, keep.changes);
         now += trace.slot_seconds();
     }
     let verdict = audit.verdict();
@@ -140,6 +161,19 @@ pub fn run(setup: &Setup<'_>, policy: &mut dyn Policy, keep_series: bool) -> Out
     outcome.max_running_error = verdict.max_running_error;
     outcome.budget_violations = verdict.violations;
     outcome
+}
+
+impl Outcome {
+    fn took(&mut self, at: i64, decision: Decision, keep: bool) {
+        let is_new = self.last.as_ref().is_none_or(|last| {
+            last.decision.weights != decision.weights || last.decision.why != decision.why
+        });
+        let taken = Taken { at, decision };
+        if keep && is_new {
+            self.changes.push(taken.clone());
+        }
+        self.last = Some(taken);
+    }
 }
 
 /// The yardsticks of a game; the same for all policies.

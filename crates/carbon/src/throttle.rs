@@ -1,5 +1,8 @@
-//! How much work to let through now, and how many replicas that needs: judged by the golden vectors of
-//! the original.
+//! How much work to let through now, how many replicas and workers that needs, and how long it holds: judged by the golden
+//! vectors of the original.
+
+/// From this throttle on the consumer takes all that it can, as in the original.
+const OPEN: f64 = 0.999;
 
 /// Constants of the formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,4 +104,37 @@ pub fn replica_ceiling(factor: f64, min: i32, max: i32) -> i32 {
     )]
     let wanted = wanted as i32;
     wanted.max(min.max(1)).min(max)
+}
+
+/// How many requests the consumer works on at once: its workers over all flavours, cut by the throttle to a power, and
+/// at least `least`. An exponent below one counts as one, as in the original: the throttle is never softened.
+pub fn in_flight_limit(
+    factor: f64,
+    per_queue: u32,
+    flavours: u32,
+    exponent: f64,
+    least: u32,
+) -> u32 {
+    let factor = if factor >= OPEN { 1.0 } else { factor };
+    let wanted = in_flight_target(factor, per_queue, flavours, exponent).round_ties_even();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "saturates, and NaN becomes 0"
+    )]
+    let wanted = wanted as u32;
+    wanted.max(least).max(1)
+}
+
+/// The same before it is rounded.
+pub fn in_flight_target(factor: f64, per_queue: u32, flavours: u32, exponent: f64) -> f64 {
+    let workers = f64::from(per_queue) * f64::from(flavours.max(1));
+    workers * factor.clamp(0.0, 1.0).powf(exponent.max(1.0))
+}
+
+/// Until when a schedule holds, in seconds from now: as long as it may, but not past the present slot of the forecast,
+/// which is the first that has not ended.
+pub fn valid_for(valid_for: i64, slot_ends: impl IntoIterator<Item = i64>) -> i64 {
+    let present = slot_ends.into_iter().find(|end| *end > 0);
+    present.map_or(valid_for, |end| end.min(valid_for))
 }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Whole percentages per flavour, in the order of the set, sum 100.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Weights(Vec<u8>);
 
 /// Who is next, by smooth weighted turns: each flavour is as close to its share as whole requests
@@ -38,6 +38,26 @@ impl Weights {
             .collect();
         whole.insert(0, left);
         Self(whole)
+    }
+
+    /// As the original rounds: to the nearest percent, halves to even; what is then missing from 100, or too much, goes to
+    /// the first of the largest. It can spend more than was planned, by up to 0.0015 of error: kept for comparison alone.
+    pub fn nearest(shares: &[f64]) -> Vec<i32> {
+        let sum: f64 = shares.iter().sum();
+        let percent = |share: &f64| {
+            let percent = if sum > 0.0 { share / sum * 100.0 } else { 0.0 };
+            #[expect(clippy::cast_possible_truncation, reason = "saturates; NaN becomes 0")]
+            let percent = percent.round_ties_even() as i32;
+            percent
+        };
+        let mut whole: Vec<i32> = shares.iter().map(percent).collect();
+        let rest = 100 - whole.iter().fold(0_i32, |sum, p| sum.saturating_add(*p));
+        // `max_by_key` would take the last of the largest.
+        let largest = whole.iter_mut().reduce(|a, b| if *b > *a { b } else { a });
+        if let Some(largest) = largest {
+            *largest = largest.saturating_add(rest);
+        }
+        whole
     }
 
     /// All to the best of so many flavours.

@@ -18,7 +18,8 @@ use thiserror::Error;
 use weir_carbon::budget::Windows;
 use weir_carbon::flavour::Flavours;
 use weir_carbon::forecast::{Forecaster, Vintages};
-use weir_carbon::policy::{self, NAMES};
+use weir_carbon::policy::{self, NAMES, ORIGINALS};
+pub use weir_carbon::simulate::Keep;
 use weir_carbon::simulate::{self as game, Outcome, Setup, Yardsticks};
 use weir_carbon::trace::Trace;
 use weir_carbon::unit::ErrorRate;
@@ -74,12 +75,12 @@ pub struct Request {
     pub window: BudgetWindow,
     /// How many requests come when.
     pub demand: Demand,
-    /// Which policies; all when empty.
+    /// Which policies; when empty, all that keep the budget.
     pub policies: Vec<String>,
     /// For `random`.
     pub seed: u64,
-    /// Keep what happened slot by slot.
-    pub series: bool,
+    /// Keep what happened slot by slot, and each change of a decision.
+    pub keep: Keep,
 }
 
 /// A trace with all that a game needs, and what had to be said while reading it.
@@ -143,7 +144,11 @@ pub enum SimulateError {
     #[error("there are no built-in vintages for `{0}`; name a file: --forecast vintages FILE")]
     NoVintages(String),
     /// No such policy.
-    #[error("there is no policy `{name}`; there are {}", NAMES.join(", "))]
+    #[error(
+        "there is no policy `{name}`; there are {}, and to compare with {}",
+        NAMES.join(", "),
+        ORIGINALS.join(", ")
+    )]
     Policy {
         /// As it was typed.
         name: String,
@@ -194,7 +199,7 @@ pub fn prepare(request: &Request) -> Result<Prepared, SimulateError> {
     if let Some(unknown) = request
         .policies
         .iter()
-        .find(|p| !NAMES.contains(&p.as_str()))
+        .find(|p| !NAMES.iter().chain(&ORIGINALS).any(|name| name == p))
     {
         return Err(SimulateError::Policy {
             name: unknown.clone(),
@@ -243,7 +248,7 @@ pub fn play(
                     let Some(mut policy) = policy::by_name(name, request.seed) else {
                         continue;
                     };
-                    let outcome = game::run(&prepared.setup(), policy.as_mut(), request.series);
+                    let outcome = game::run(&prepared.setup(), policy.as_mut(), request.keep);
                     if let Ok(mut results) = results.lock() {
                         results.push((*g, outcome));
                     }

@@ -8,11 +8,12 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use thiserror::Error;
 use weir_carbon::flavour::Flavours;
+use weir_carbon::policy::{NAMES, ORIGINALS};
 use weir_carbon::unit::ErrorRate;
-use weir_engine::simulate::demand::Demand;
+use weir_engine::simulate::demand::{Demand, PER_HOUR};
 use weir_engine::simulate::{
-    BudgetWindow, Forecast, Request, SimulateError, Source, builtin, output as figures, parse,
-    play, prepare,
+    BudgetWindow, Forecast, Keep, Request, SimulateError, Source, builtin, output as figures,
+    parse, play, prepare,
 };
 
 use crate::output::{self, OutputError};
@@ -25,6 +26,7 @@ Examples:
   weir simulate --trace gb-2023 --forecast vintages --target-error 0.05 --format json
   weir simulate --trace my-grid.csv --flavours 100:1.0,80:0.4 --demand requests.csv --policy optimal
   weir simulate --trace gb-2023 --report out.html
+  weir simulate --trace gb-day --policy optimal --explain
 
 Built-in traces: gb-day, gb-week, gb-2022, gb-2023, de-2022, de-2023, fr-2022, fr-2023.
 A file may be CSV (columns are guessed and named in the output), or JSON as the UK Carbon Intensity API and
@@ -58,9 +60,20 @@ pub(crate) struct SimulateArgs {
     #[arg(long, value_name = "SHAPE|FILE", default_value = "constant")]
     demand: String,
 
+    /// How many requests an hour on average, for constant and camel
+    #[arg(long, value_name = "COUNT", default_value_t = PER_HOUR, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    requests_per_hour: u32,
+
     /// Only this policy; may be given several times
+    ///
+    /// Without it all that keep the budget; the table also shows the original's policies as the original runs them,
+    /// which keep none. They can be named as `original-credit-greedy` and so on.
     #[arg(long, value_name = "NAME")]
     policy: Vec<String>,
+
+    /// Also say why, at each change of a decision
+    #[arg(long)]
+    explain: bool,
 
     /// For the policy `random`
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -152,19 +165,26 @@ fn requests(args: &SimulateArgs) -> Result<Vec<Request>, SimulateCommandError> {
         target_error,
         budget_window,
         demand,
+        requests_per_hour,
         policy,
+        explain,
         seed,
-        format: _,
+        format,
         report,
     } = args;
+    let mut policies = policy.clone();
+    // Programs get what keeps the budget unless they ask for more; people want to see the difference.
+    if policies.is_empty() && *format == Format::Table {
+        policies.extend(NAMES.iter().chain(&ORIGINALS).map(ToString::to_string));
+    }
     let typed = forecast.as_deref().map(forecast_of).transpose()?;
     let (traces, default) = match trace {
         Some(trace) => (vec![trace.as_str()], Forecast::Perfect),
         None => (vec!["gb-day", "gb-week"], Forecast::Vintages(None)),
     };
     let demand = match demand.as_str() {
-        "constant" => Demand::Constant,
-        "camel" => Demand::Camel,
+        "constant" => Demand::Constant(*requests_per_hour),
+        "camel" => Demand::Camel(*requests_per_hour),
         file => Demand::File(file.to_owned(), read(file)?),
     };
     let mut requests = Vec::new();
@@ -177,9 +197,12 @@ fn requests(args: &SimulateArgs) -> Result<Vec<Request>, SimulateCommandError> {
             target: *target_error,
             window: *budget_window,
             demand: demand.clone(),
-            policies: policy.clone(),
+            policies: policies.clone(),
             seed: *seed,
-            series: report.is_some(),
+            keep: Keep {
+                series: report.is_some(),
+                changes: *explain,
+            },
         });
     }
     Ok(requests)

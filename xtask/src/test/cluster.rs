@@ -13,7 +13,7 @@ use std::{
 use anyhow::Result;
 use weir_lab::{
     cache::Cache,
-    cluster::{self, Cluster, ClusterError, Options, add_on::AddOn},
+    cluster::{self, Cluster, ClusterError, Options, add_on::AddOn, packages},
     tools::{self, go},
 };
 
@@ -54,6 +54,13 @@ pub(crate) fn run(what: &[String], arguments: &[String]) -> Result<ExitCode> {
     let cache = Cache::of_environment()?;
     if let Some(reason) = why_no_cluster(&cache) {
         return Ok(skip(&reason));
+    }
+    // The tests themselves have no way out to install it.
+    let absent = packages::missing(packages::BROWSER);
+    if !absent.is_empty()
+        && let Err(error) = packages::install(&absent)
+    {
+        return Ok(skip(&error.to_string()));
     }
     let Some(names) = build(&plan, &metadata)? else {
         return Ok(ExitCode::FAILURE);

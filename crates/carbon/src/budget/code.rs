@@ -82,7 +82,7 @@ impl Lender {
         let (length, anchor) = windows.parts();
         let mut text = format!("l1 {length} {anchor} {since} {pool} {next_lease}");
         for (decider, number) in seen {
-            let _ = write!(text, " {}={number}", decider.replace([' ', '='], "_"));
+            let _ = write!(text, " {}={number}", escape(decider));
         }
         for (lease, amount) in lent {
             let _ = write!(text, " {lease}:{amount}");
@@ -100,7 +100,7 @@ impl Lender {
         for word in fields.rest {
             if let Some((decider, number)) = word.rsplit_once('=') {
                 let number = number.parse().map_err(|_| CodeError::Field("decider"))?;
-                seen.insert(decider.to_owned(), number);
+                seen.insert(unescape(decider), number);
             } else {
                 let pair = word.split_once(':').ok_or(CodeError::Field("lease"))?;
                 let id = pair.0.parse().map_err(|_| CodeError::Field("lease"))?;
@@ -119,6 +119,41 @@ impl Lender {
     }
 }
 
+/// What would end a word is written as `%` and two digits: two deciders must never become one, or a surrender that is
+/// repeated could count twice.
+fn escape(name: &str) -> String {
+    let mut text = String::new();
+    for c in name.chars() {
+        if c.is_ascii_whitespace() || c == '=' || c == '%' {
+            let _ = write!(text, "%{:02x}", u32::from(c));
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
+/// What is no such code stays as it is.
+fn unescape(word: &str) -> String {
+    let mut text = String::new();
+    let mut rest = word;
+    while let Some((before, after)) = rest.split_once('%') {
+        text.push_str(before);
+        let code = after
+            .get(..2)
+            .and_then(|code| u8::from_str_radix(code, 16).ok());
+        if let Some(code) = code.filter(u8::is_ascii) {
+            text.push(char::from(code));
+            rest = after.get(2..).unwrap_or_default();
+        } else {
+            text.push('%');
+            rest = after;
+        }
+    }
+    text.push_str(rest);
+    text
+}
+
 struct Fields<'a> {
     rest: std::str::SplitAsciiWhitespace<'a>,
 }
@@ -135,5 +170,28 @@ impl<'a> Fields<'a> {
     fn number<T: std::str::FromStr>(&mut self, name: &'static str) -> Result<T, CodeError> {
         let word = self.rest.next().ok_or(CodeError::Field(name))?;
         word.parse().map_err(|_| CodeError::Field(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_look_alike_stay_apart() {
+        let windows = Windows::new(3_600).unwrap();
+        let mut lender = Lender::new(windows, 0);
+        for (number, name) in ["a b", "a_b", "a=b", "a%20b", "a%", "", "é=\t"]
+            .iter()
+            .enumerate()
+        {
+            assert!(lender.surrendered(name, 7 - number as u64, 0, 10), "{name}");
+        }
+        let mut back = Lender::decode(&lender.encode()).unwrap();
+        assert_eq!(back, lender);
+        assert!(
+            !back.surrendered("a b", 7, 0, 10),
+            "seen before the restart"
+        );
     }
 }

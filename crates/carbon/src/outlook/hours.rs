@@ -17,6 +17,8 @@ pub struct Slots<'a> {
 pub const HOUR: i64 = 3_600;
 /// Hours of a day.
 pub const DAY: usize = 24;
+/// Hours of a week.
+pub const WEEK: usize = 7 * DAY;
 
 impl Slots<'_> {
     /// When what is known ends.

@@ -12,6 +12,7 @@
 
 pub mod futures;
 pub mod hours;
+pub mod skill;
 pub mod worth;
 
 /// Choices of the outlook. How the defaults were chosen, and how little depends on them: see

@@ -1,7 +1,7 @@
 //! What credit that is carried over the end of the forecast will save: a falling curve, as offers.
 
 use super::futures::Futures;
-use super::hours::DAY;
+use super::hours::{DAY, WEEK};
 use crate::flavour::Step;
 use crate::spend::{Market, Offer};
 
@@ -16,8 +16,8 @@ const PIECES: usize = 40;
 pub struct Rest<'a> {
     /// Hours from the end of the forecast to the end of the window.
     pub hours: usize,
-    /// Expected requests by hour, from the end of the forecast on.
-    pub demand: &'a [f64; DAY],
+    /// Expected requests by hour for a week, from the end of the forecast on; then again.
+    pub demand: &'a [f64; WEEK],
     /// Credit that a request earns.
     pub earned: f64,
     /// The rungs on which it can be spent.
@@ -80,8 +80,9 @@ fn play<D: DoubleEndedIterator<Item = f64>>(
         #[expect(clippy::cast_precision_loss, reason = "a few days")]
         let stands_for = stride.min(days - day) as f64;
         let hours = rest.hours.saturating_sub(day * DAY).min(DAY);
+        let demand = rest.demand.get(day % 7 * DAY..).unwrap_or_default();
         let day: Vec<f64> = day_of(day).take(hours).collect();
-        for (intensity, requests) in day.iter().zip(rest.demand).rev() {
+        for (intensity, requests) in day.iter().zip(demand).rev() {
             let requests = requests * stands_for;
             market.open(BEYOND, *intensity, requests, rest.frontier);
             market.pour(rest.earned * requests, |_, _| {});

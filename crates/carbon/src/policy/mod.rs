@@ -1,5 +1,6 @@
 //! Policies: from what is known to weights. The older ones as formulas ([`credit_greedy`],
-//! [`forecast_aware`], [`global`], [`baseline`]) and behind the trait ([`older`]), and ours, [`optimal`].
+//! [`forecast_aware`], [`global`], [`baseline`]) and behind the trait ([`older`]; [`original`] as they once ran), and ours,
+//! [`optimal`].
 
 pub mod baseline;
 pub mod credit_greedy;
@@ -8,10 +9,12 @@ pub mod global;
 pub mod legacy;
 pub mod older;
 pub mod optimal;
+pub mod original;
 
 use std::fmt;
 
 use self::older::{Older, Rule};
+use self::original::Original;
 use crate::flavour::Flavours;
 use crate::unit::ErrorRate;
 use crate::weights::Weights;
@@ -75,6 +78,12 @@ pub trait Policy: Send {
     /// As users name it.
     fn name(&self) -> &'static str;
 
+    /// Whether the budget's account stands between its weights and what is served. Only the original's policies as
+    /// the original ran them do without.
+    fn is_guarded(&self) -> bool {
+        true
+    }
+
     /// Weights for the slot that begins now.
     fn decide(&mut self, view: &View<'_>) -> Decision;
 }
@@ -91,8 +100,29 @@ pub const NAMES: [&str; 8] = [
     "random",
 ];
 
-/// A fresh policy of this name; `seed` is for `random` alone.
+/// The original's policies as the original runs them: its credit alone decides, no budget is kept. To be compared with, not
+/// to be used.
+pub const ORIGINALS: [&str; 5] = [
+    "original-credit-greedy",
+    "original-forecast-aware",
+    "original-forecast-aware-global",
+    "original-round-robin",
+    "original-random",
+];
+
+/// A fresh policy of this name, of [`NAMES`] or [`ORIGINALS`]; `seed` is for `random` alone.
 pub fn by_name(name: &str, seed: u64) -> Option<Box<dyn Policy>> {
+    let rule = match name {
+        "original-credit-greedy" => Some(Rule::CreditGreedy),
+        "original-forecast-aware" => Some(Rule::ForecastAware),
+        "original-forecast-aware-global" => Some(Rule::ForecastAwareGlobal),
+        "original-round-robin" => Some(Rule::RoundRobin),
+        "original-random" => Some(Rule::Random),
+        _ => None,
+    };
+    if let Some(rule) = rule {
+        return Some(Box::new(Original::new(rule, seed)));
+    }
     let rule = match name {
         "optimal" => return Some(Box::new(optimal::Optimal::default())),
         "constant-mix" => Rule::ConstantMix,

@@ -6,6 +6,7 @@ use super::{
     Decision, Policy, View, Why, baseline, credit_greedy, forecast_aware, global, optimal,
 };
 use crate::credit::Credit;
+use crate::flavour::{Flavour, Flavours};
 use crate::weights::Weights;
 
 /// How strongly a slot moves the credit, and how many slots its velocity averages: the original's defaults.
@@ -51,7 +52,13 @@ impl Older {
         }
     }
 
-    fn weigh(&mut self, flavours: &[LegacyFlavour], view: &View<'_>) -> LegacyWeights {
+    /// Its credit, which whoever runs it feeds.
+    pub(super) fn credit(&mut self) -> &mut Credit {
+        &mut self.credit
+    }
+
+    /// What the rule wants now, by its credit as it is.
+    pub(super) fn weigh(&mut self, flavours: &[LegacyFlavour], view: &View<'_>) -> LegacyWeights {
         let at = |t: usize| view.forecast.get(t).copied().filter(|v| v.is_finite());
         let slots: Vec<Option<f64>> = (0..view.forecast.len().min(6)).map(at).collect();
         let forecast = LegacyForecast {
@@ -102,16 +109,7 @@ impl Policy for Older {
         if let Some(error) = view.last_error {
             self.credit.update(1.0 - error);
         }
-        let flavours: Vec<LegacyFlavour> = view
-            .flavours
-            .all()
-            .iter()
-            .map(|flavour| LegacyFlavour {
-                precision: flavour.precision.fraction(),
-                cost: flavour.cost,
-                enabled: true,
-            })
-            .collect();
+        let flavours = legacy(view.flavours);
         let mut shares = vec![0.0; flavours.len()];
         for (flavour, weight) in self.weigh(&flavours, view) {
             if let Some(share) = shares.get_mut(flavour) {
@@ -124,6 +122,16 @@ impl Policy for Older {
             why: Why::Rule(self.name()),
         }
     }
+}
+
+/// As the older policies see them.
+pub(super) fn legacy(flavours: &Flavours) -> Vec<LegacyFlavour> {
+    let one = |flavour: &Flavour| LegacyFlavour {
+        precision: flavour.precision.fraction(),
+        cost: flavour.cost,
+        enabled: true,
+    };
+    flavours.all().iter().map(one).collect()
 }
 
 /// The next number of a splitmix sequence, from 0 to 1: chance that the caller's seed decides.

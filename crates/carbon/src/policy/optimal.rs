@@ -9,7 +9,8 @@ use crate::demand::DemandProfile;
 use crate::flavour::Flavours;
 use crate::outlook::OutlookSettings;
 use crate::outlook::futures::Futures;
-use crate::outlook::hours::{DAY, HOUR, Slots, signed};
+use crate::outlook::hours::{HOUR, Slots, WEEK, signed};
+use crate::outlook::skill::{self, Skill};
 use crate::outlook::worth::{self, Rest};
 use crate::spend::{Market, Offer};
 use crate::unit::{MOST_INTENSE, WHOLE};
@@ -20,6 +21,7 @@ use crate::weights::Weights;
 pub struct Optimal {
     settings: OutlookSettings,
     demand: DemandProfile,
+    skill: Skill,
     market: Market,
     known: Vec<f64>,
     beyond: Beyond,
@@ -73,6 +75,17 @@ impl Optimal {
         }
     }
 
+    /// What is said of slots to come is believed as far as such words came true before: a dirty hour that may not come
+    /// keeps less credit from the present one, and a clean one that may not come gives less of it away.
+    fn doubt(&mut self) {
+        let Some(level) = skill::level(&self.known) else {
+            return;
+        };
+        for (lead, value) in self.known.iter_mut().enumerate() {
+            *value = level + self.skill.trust(lead) * (*value - level);
+        }
+    }
+
     fn look_beyond(&mut self, view: &View<'_>, earned: f64) {
         let is_fresh = view.window_end == self.beyond.window_end
             && (self.beyond.made..self.beyond.made + self.settings.kept).contains(&view.now)
@@ -106,7 +119,7 @@ impl Optimal {
             .sum();
         #[expect(clippy::cast_precision_loss, reason = "a slot's length")]
         let slots_per_hour = HOUR as f64 / view.slot_seconds as f64;
-        let mut demand = [0.0; DAY];
+        let mut demand = [0.0; WEEK];
         for (h, demand) in demand.iter_mut().enumerate() {
             *demand = expect(end + HOUR * signed(h)) * slots_per_hour;
         }
@@ -171,6 +184,9 @@ impl Policy for Optimal {
                 why: Why::NothingToSave,
             };
         }
+        let last = view.seen.last().copied();
+        self.skill
+            .learn(view.now, view.slot_seconds, last, view.forecast);
         self.read(view);
         if self.known.is_empty() {
             return Decision {
@@ -179,6 +195,7 @@ impl Policy for Optimal {
                 why: Why::NoForecast,
             };
         }
+        self.doubt();
         self.look_beyond(view, earned);
         let (spent, demand) = self.plan(view, earned);
         let most: f64 = flavours.frontier().iter().map(|step| step.error).sum();

@@ -1,11 +1,12 @@
 //! Inputs that nobody wants and everybody has: each has an answer, none panics, none breaks the budget.
 
-use weir_carbon::budget::Windows;
+use weir_carbon::budget::{Account, Windows};
+use weir_carbon::demand::DemandProfile;
 use weir_carbon::flavour::{Flavour, Flavours};
 use weir_carbon::forecast::{Capture, Forecaster, Vintages};
 use weir_carbon::policy::optimal::Optimal;
 use weir_carbon::policy::{Policy, View, Why};
-use weir_carbon::simulate::{Outcome, Setup, Yardsticks, measure, run};
+use weir_carbon::simulate::{Keep, Outcome, Setup, Yardsticks, measure, run};
 use weir_carbon::trace::{Trace, TraceError};
 use weir_carbon::unit::{ErrorRate, Precision};
 
@@ -39,7 +40,7 @@ fn play(demand: &[u64], forecaster: Forecaster<'_>, set: &Flavours) -> (Outcome,
         target: ErrorRate::from_millionths(100_000),
         windows: Windows::new(604_800).expect("a week"),
     };
-    let outcome = run(&setup, &mut Optimal::default(), false);
+    let outcome = run(&setup, &mut Optimal::default(), Keep::default());
     assert_eq!(outcome.budget_violations, 0);
     (outcome, measure(&setup))
 }
@@ -112,7 +113,7 @@ fn a_best_flavour_worse_than_the_target_is_served_and_told() {
         target: ErrorRate::from_millionths(100_000),
         windows: Windows::new(604_800).expect("a week"),
     };
-    let outcome = run(&setup, &mut Optimal::default(), false);
+    let outcome = run(&setup, &mut Optimal::default(), Keep::default());
     // Nothing worse than the unavoidable was chosen, and every request is counted as beyond the target.
     assert!((outcome.max_running_error - 0.2).abs() < 1e-12);
     assert_eq!(outcome.budget_violations, outcome.requests);
@@ -178,4 +179,46 @@ fn traces_that_are_none_are_refused() {
             Err(TraceError::Value(1, _))
         ));
     }
+}
+
+#[test]
+fn a_forecast_that_goes_mad_for_a_day_costs_carbon_at_most() {
+    let set = flavours(&THREE);
+    let values = grid();
+    let capture = |hour: usize| Capture {
+        at: i64::try_from(hour).expect("small") * 3_600,
+        values: (0..48)
+            .map(|lead| match (hour, lead % 4) {
+                (200..224, 0) => f32::NAN,
+                (200..224, 1) => -4e30,
+                (200..224, 2) => f32::INFINITY,
+                (200..224, _) => 3e38,
+                #[expect(clippy::cast_possible_truncation, reason = "three digits")]
+                _ => values.get(hour + lead).map_or(f32::NAN, |v| *v as f32),
+            })
+            .collect(),
+    };
+    let vintages = Vintages::new(3_600, (0..values.len()).map(capture).collect());
+    let demand = vec![200; values.len()];
+    let mad = play(&demand, Forecaster::Vintages(&vintages), &set);
+    assert_eq!(mad.0.budget_violations, 0);
+    assert!(share(&mad) > 0.7, "{}", share(&mad));
+}
+
+#[test]
+fn feedback_of_slots_long_past_changes_neither_account_nor_plan() {
+    let set = flavours(&THREE);
+    let target = ErrorRate::from_millionths(100_000);
+    let mut account = Account::new(Windows::new(3_600).expect("a length"), 0);
+    let ticket = account.choose(0, &set, |_| true, target).expect("one");
+    account.advance(90_000);
+    account.answered(ticket);
+    assert_eq!((account.balance(), account.since()), (0, 90_000));
+
+    let mut profile = DemandProfile::default();
+    profile.learn(&[10; 48], 48 * 3_600, 3_600);
+    // An hour of yesterday is reported again, late: nothing that is new.
+    profile.learn(&[10; 47], 48 * 3_600, 3_600);
+    profile.learn(&[10; 48], 48 * 3_600, 3_600);
+    assert!((profile.expect(48 * 3_600, 3_600) - 10.0).abs() < 1e-9);
 }

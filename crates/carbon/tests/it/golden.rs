@@ -8,20 +8,20 @@ use weir_carbon::policy::legacy::{LegacyFlavour, LegacyForecast, LegacyWeights};
 use weir_carbon::policy::{baseline, credit_greedy, forecast_aware, global};
 use weir_carbon::throttle::{ThrottleSettings, credits_ratio, replica_ceiling, throttle};
 
-fn read(name: &str) -> Value {
+pub(crate) fn read(name: &str) -> Value {
     let path = format!("{}/tests/golden/{name}.json", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(path).expect("the file")).expect("JSON")
 }
 
-fn list(value: &Value) -> &Vec<Value> {
+pub(crate) fn list(value: &Value) -> &Vec<Value> {
     value.as_array().expect("a list")
 }
 
-fn number(value: &Value) -> f64 {
+pub(crate) fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
-fn flavours(case: &Value) -> Vec<LegacyFlavour> {
+pub(crate) fn flavours(case: &Value) -> Vec<LegacyFlavour> {
     let one = |f: &Value| LegacyFlavour {
         precision: number(&f[0]),
         cost: number(&f[1]),

@@ -5,4 +5,6 @@
 mod bad_input;
 mod budget;
 mod golden;
+mod golden_runs;
+mod prove;
 mod random_runs;

@@ -6,7 +6,7 @@ use weir_carbon::budget::Windows;
 use weir_carbon::flavour::{Flavour, Flavours};
 use weir_carbon::forecast::{Capture, Forecaster, Vintages};
 use weir_carbon::policy::{NAMES, by_name};
-use weir_carbon::simulate::{Setup, measure, run};
+use weir_carbon::simulate::{Keep, Setup, measure, run};
 use weir_carbon::trace::Trace;
 use weir_carbon::unit::{ErrorRate, Precision};
 
@@ -95,7 +95,7 @@ proptest! {
         prop_assert!(sticks.fair <= sticks.free * (1.0 + 1e-9) + 1e-9);
         for name in NAMES {
             let mut policy = by_name(name, 7).expect("a policy");
-            let outcome = run(&setup, policy.as_mut(), false);
+            let outcome = run(&setup, policy.as_mut(), Keep::default());
             prop_assert_eq!(outcome.budget_violations, 0, "{}", name);
             prop_assert!(outcome.max_running_error <= setup.target.fraction() + 1e-12);
             prop_assert!(outcome.emitted.is_finite());

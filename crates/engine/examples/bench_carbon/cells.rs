@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use weir_carbon::policy::by_name;
-use weir_carbon::simulate::{measure, run};
+use weir_carbon::simulate::{Keep, measure, run};
 use weir_carbon::unit::ErrorRate;
-use weir_engine::simulate::demand::Demand;
+use weir_engine::simulate::demand::{Demand, PER_HOUR};
 use weir_engine::simulate::{Forecast, Request, Source, parse, prepare};
 
 /// One setting.
@@ -94,13 +94,13 @@ impl Cell {
             target: ErrorRate::from_fraction(self.target).expect("a target"),
             window: parse::window(self.window).expect("a window"),
             demand: if self.camel {
-                Demand::Camel
+                Demand::Camel(PER_HOUR)
             } else {
-                Demand::Constant
+                Demand::Constant(PER_HOUR)
             },
             policies: Vec::new(),
             seed: 1,
-            series: false,
+            keep: Keep::default(),
         }
     }
 
@@ -108,7 +108,7 @@ impl Cell {
         let prepared = prepare(&self.request()).expect("a game");
         let sticks = measure(&prepared.setup());
         let mut policy = by_name("optimal", 1).expect("the policy");
-        let outcome = run(&prepared.setup(), policy.as_mut(), false);
+        let outcome = run(&prepared.setup(), policy.as_mut(), Keep::default());
         Score {
             cell: self.clone(),
             saved: sticks.baseline - outcome.emitted,

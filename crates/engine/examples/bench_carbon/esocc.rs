@@ -7,7 +7,7 @@ use weir_carbon::budget::Windows;
 use weir_carbon::flavour::{Flavour, Flavours};
 use weir_carbon::forecast::{Capture, Forecaster, Vintages};
 use weir_carbon::policy::by_name;
-use weir_carbon::simulate::{Setup, measure, run};
+use weir_carbon::simulate::{Keep, Setup, measure, run};
 use weir_carbon::trace::Trace;
 use weir_carbon::unit::{ErrorRate, Precision};
 use weir_engine::simulate::builtin;
@@ -59,7 +59,7 @@ pub(crate) fn table(figures: &mut Figures) -> String {
                 };
                 let sticks = measure(&setup);
                 let mut policy = by_name("optimal", 1).expect("the policy");
-                let outcome = run(&setup, policy.as_mut(), false);
+                let outcome = run(&setup, policy.as_mut(), Keep::default());
                 saved += sticks.baseline - outcome.emitted;
                 baseline += sticks.baseline;
                 fair += sticks.fair;

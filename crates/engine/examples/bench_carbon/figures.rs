@@ -47,7 +47,7 @@ impl Figures {
         for figure in &self.0 {
             let _ = writeln!(
                 text,
-                "{:<34} {:>10.4} {:<9} goal {:<8} {}",
+                "{:<38} {:>10.4} {:<9} goal {:<8} {}",
                 figure.id,
                 figure.value,
                 figure.unit,

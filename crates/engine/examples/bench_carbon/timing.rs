@@ -6,15 +6,32 @@ use weir_carbon::flavour::{Flavour, Flavours};
 use weir_carbon::policy::optimal::Optimal;
 use weir_carbon::policy::{Policy, View};
 use weir_carbon::unit::{ErrorRate, Precision};
-use weir_engine::simulate::demand::Demand;
-use weir_engine::simulate::{BudgetWindow, Forecast, Request, Source, parse, play, prepare};
+use weir_engine::simulate::demand::{Demand, PER_HOUR};
+use weir_engine::simulate::{BudgetWindow, Forecast, Keep, Request, Source, parse, play, prepare};
 
 use crate::figures::Figures;
 
 pub(crate) fn measure(figures: &mut Figures) {
-    let micros = decision_micros();
-    figures.below("carbon.decision_us", micros, "us", 100.0);
-    figures.below("carbon.year_all_policies_seconds", year_seconds(), "s", 2.0);
+    // The least of some tries: what the code takes, not what else the machine had to do.
+    let least = |tries: u32, measure: &dyn Fn() -> f64| {
+        (0..tries).map(|_| measure()).fold(f64::INFINITY, f64::min)
+    };
+    figures.below(
+        "carbon.decision_us",
+        least(10, &decision_micros),
+        "us",
+        100.0,
+    );
+    for (id, per_hour, target) in [
+        ("carbon.year_all_policies_seconds", PER_HOUR, 100_000),
+        ("carbon.year_2000_per_hour_seconds", 2_000, 100_000),
+        // With a target like this no balance comes again, so that no round can be remembered.
+        ("carbon.year_2000_per_hour_odd_seconds", 2_000, 123_457),
+        ("carbon.year_100000_per_hour_seconds", 100_000, 100_000),
+    ] {
+        let seconds = least(3, &|| year_seconds(per_hour, target));
+        figures.below(id, seconds, "s", 2.0);
+    }
 }
 
 /// The mean over a week of half-hours: 96 slots, 8 flavours on the frontier, a weekly window, and a history of
@@ -51,7 +68,8 @@ fn decision_micros() -> f64 {
     started.elapsed().as_secs_f64() * 1e6 / 336.0
 }
 
-fn year_seconds() -> f64 {
+/// A year of half-hours with all policies, so many requests an hour.
+fn year_seconds(per_hour: u32, target: u32) -> f64 {
     let request = Request {
         trace: Source {
             name: "gb-2022".to_owned(),
@@ -60,12 +78,12 @@ fn year_seconds() -> f64 {
         history: None,
         forecast: Forecast::Perfect,
         flavours: parse::flavours("100:1.0,50:0.6,30:0.3").expect("flavours"),
-        target: ErrorRate::from_millionths(100_000),
+        target: ErrorRate::from_millionths(target),
         window: BudgetWindow::Seconds(604_800),
-        demand: Demand::Camel,
+        demand: Demand::Camel(per_hour),
         policies: Vec::new(),
         seed: 1,
-        series: false,
+        keep: Keep::default(),
     };
     let prepared = prepare(&request).expect("a game");
     let started = Instant::now();

@@ -6,18 +6,18 @@ use weir_carbon::trace::Trace;
 use super::table::{self, TableError};
 
 /// Requests per hour on average, for the built-in shapes: enough for shares in whole percents to come true
-/// within a slot, and few enough to play a year of them one by one.
-const PER_HOUR: f64 = 400.0;
+/// within a slot.
+pub const PER_HOUR: u32 = 400;
 /// More requests in a slot than this are counted in units of several.
 const MOST_PER_SLOT: f64 = 1_000_000.0;
 
 /// Where demand comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// The same in each slot.
-    Constant,
-    /// Two humps a day, in the morning and in the evening; quiet at night.
-    Camel,
+    /// The same in each slot: so many requests an hour.
+    Constant(u32),
+    /// Two humps a day, in the morning and in the evening; quiet at night. So many an hour on average.
+    Camel(u32),
     /// A file's name and content.
     File(String, String),
 }
@@ -44,13 +44,14 @@ impl Demand {
         #[expect(clippy::cast_precision_loss, reason = "a slot's length")]
         let hours = trace.slot_seconds() as f64 / 3_600.0;
         match self {
-            Self::Constant => Ok((times.map(|_| whole(PER_HOUR * hours)).collect(), Vec::new())),
-            Self::Camel => Ok((
-                times
-                    .map(|at| whole(PER_HOUR * hours * camel(at)))
-                    .collect(),
-                Vec::new(),
-            )),
+            Self::Constant(per_hour) => {
+                let count = whole(f64::from(*per_hour) * hours);
+                Ok((times.map(|_| count).collect(), Vec::new()))
+            }
+            Self::Camel(per_hour) => {
+                let count = |at| whole(f64::from(*per_hour) * hours * camel(at));
+                Ok((times.map(count).collect(), Vec::new()))
+            }
             Self::File(name, text) => from_file(name, text, trace),
         }
     }

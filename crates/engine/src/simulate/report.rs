@@ -4,9 +4,10 @@ mod chart;
 
 use std::fmt::Write;
 
+use weir_carbon::policy::ORIGINALS;
 use weir_carbon::simulate::Outcome;
 
-use self::chart::{Bars, Chart, Line};
+use self::chart::{Bar, Bars, Chart, Line};
 use super::Played;
 use super::output;
 
@@ -83,7 +84,7 @@ fn section(page: &mut String, run: &Played) {
     let shown = run
         .outcomes
         .iter()
-        .filter(|o| o.policy != "p100")
+        .filter(|o| o.policy != "p100" && !ORIGINALS.contains(&o.policy))
         .take(MOST_LINES);
     let lines = shown.map(|o| Line::new(o.policy, saved(run, o))).collect();
     chart("Saved since the beginning", "g CO2", lines).draw(page);
@@ -99,8 +100,20 @@ fn bars(page: &mut String, run: &Played) {
         let share = line.share_of_optimum.map_or(String::new(), |share| {
             format!(" ({:.1} % of what was possible)", share * 100.0)
         });
-        let said = format!("{:.1} %{share}", line.saved_percent);
-        bars.rows.push((line.policy, line.saved_percent, said));
+        let said = if line.budget_violations > 0 {
+            format!(
+                "{:.1} %, but the budget is broken: error up to {:.2}",
+                line.saved_percent, line.max_running_error
+            )
+        } else {
+            format!("{:.1} %{share}", line.saved_percent)
+        };
+        bars.rows.push(Bar {
+            name: line.policy,
+            value: line.saved_percent,
+            said,
+            is_hollow: !line.guarded,
+        });
     }
     bars.draw(page);
 }

@@ -74,6 +74,32 @@ fn zones_gaps_order_and_repeats_have_an_answer() {
 }
 
 #[test]
+fn rows_that_overlap_are_put_onto_slots_and_told() {
+    // Half-hours, and two rows that begin within one: the one that begins with the slot counts.
+    let text = "utc,gco2\n2023-01-01T00:00Z,1\n2023-01-01T00:30Z,2\n2023-01-01T00:45Z,9\n\
+        2023-01-01T01:00Z,3\n2023-01-01T01:30Z,4\n2023-01-01T02:00Z,5\n";
+    let read = content(text).expect("a trace");
+    assert_eq!(read.trace.values(), [1.0, 2.0, 3.0, 4.0, 5.0]);
+    let is_told = |note: &String| note.contains("1 rows do not begin with a slot");
+    assert!(read.notes.iter().any(is_told), "{:?}", read.notes);
+}
+
+#[test]
+fn local_times_without_a_zone_keep_the_first_of_the_doubled_hour() {
+    let text = "time,gco2\n2023-10-29T00:00,1\n2023-10-29T01:00,2\n2023-10-29T02:00,3\n\
+        2023-10-29T02:00,4\n2023-10-29T03:00,5\n";
+    let read = content(text).expect("a trace");
+    assert_eq!(read.trace.values(), [1.0, 2.0, 3.0, 5.0]);
+    for said in ["UTC", "repeat"] {
+        assert!(
+            read.notes.iter().any(|n| n.contains(said)),
+            "{said} {:?}",
+            read.notes
+        );
+    }
+}
+
+#[test]
 fn nonsense_is_refused_with_its_line() {
     for (text, said) in [
         ("", "no row"),
@@ -109,6 +135,16 @@ fn nonsense_is_refused_with_its_line() {
 }
 
 proptest! {
+    // `WEIR_PARSE_CASES=100000 cargo test --release -p weir-engine reading` for the long run; `fuzz/` goes further.
+    #![proptest_config(ProptestConfig::with_cases(
+        std::env::var("WEIR_PARSE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(256)
+    ))]
+
+    #[test]
+    fn bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = content(&String::from_utf8_lossy(&bytes));
+    }
+
     #[test]
     fn parsing_never_panics(text in "\\PC{0,200}") {
         let _ = content(&text);

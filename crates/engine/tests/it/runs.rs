@@ -2,10 +2,11 @@
 
 use weir_carbon::policy::NAMES;
 use weir_carbon::unit::ErrorRate;
-use weir_engine::simulate::demand::Demand;
+use weir_engine::simulate::demand::{Demand, PER_HOUR};
 use weir_engine::simulate::output::{csv, json, lines, table};
 use weir_engine::simulate::{
-    BudgetWindow, Forecast, Played, Request, SimulateError, Source, parse, play, prepare, report,
+    BudgetWindow, Forecast, Keep, Played, Request, SimulateError, Source, parse, play, prepare,
+    report,
 };
 
 fn request(trace: &str) -> Request {
@@ -16,10 +17,10 @@ fn request(trace: &str) -> Request {
         flavours: parse::flavours("100:1.0,50:0.6,30:0.3").expect("flavours"),
         target: ErrorRate::from_fraction(0.1).expect("a target"),
         window: BudgetWindow::Seconds(7 * 86_400),
-        demand: Demand::Camel,
+        demand: Demand::Camel(PER_HOUR),
         policies: Vec::new(),
         seed: 1,
-        series: false,
+        keep: Keep::default(),
     }
 }
 
@@ -120,7 +121,7 @@ fn what_cannot_be_played_says_what_to_do() {
 #[test]
 fn the_report_is_one_file_that_needs_nothing_else() {
     let mut week = request("gb-week");
-    week.series = true;
+    week.keep.series = true;
     let page = report::html(&played(week));
     for part in [
         "<svg",
@@ -135,4 +136,23 @@ fn the_report_is_one_file_that_needs_nothing_else() {
         assert!(!page.contains(outside), "{outside}");
     }
     assert!(page.len() < 500_000, "{}", page.len());
+}
+
+#[test]
+fn the_originals_break_the_budget_and_say_so_and_decisions_have_reasons() {
+    let mut week = request("gb-week");
+    week.policies = vec!["optimal".to_owned(), "original-round-robin".to_owned()];
+    week.keep.changes = true;
+    let runs = played(week);
+    let lines = lines(&runs);
+    let [optimal, original] = &lines[..] else {
+        panic!("{lines:?}");
+    };
+    assert!(optimal.guarded && optimal.budget_violations == 0);
+    assert!(optimal.why.is_some() && optimal.shadow_price.is_some());
+    assert!(optimal.decisions.len() > 1, "{:?}", optimal.decisions);
+    assert!(!original.guarded && original.budget_violations > 10_000);
+    assert!(original.max_running_error > 0.39, "{original:?}");
+    let text = table(&runs);
+    assert!(text.contains("BUDGET BROKEN at") && text.contains("with no budget kept"));
 }

@@ -36,6 +36,9 @@ pub const RABBITMQ: &[Package] = &[package(
     "/usr/lib/rabbitmq/bin/rabbitmq-server",
 )];
 
+/// To look at pages as a user does.
+pub const BROWSER: &[Package] = &[package("chromium", "chromium")];
+
 const fn package(name: &'static str, program: &'static str) -> Package {
     Package { name, program }
 }

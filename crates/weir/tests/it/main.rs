@@ -6,6 +6,7 @@ mod command_line;
 mod crds;
 mod image;
 mod on_api_server;
+mod on_cluster;
 mod resolver;
 mod simulate;
 

@@ -31,10 +31,20 @@ pub(super) struct Chart<'a> {
     pub(super) lines: Vec<Line>,
 }
 
-/// Named bars: name, length, and what is written beside it.
+/// Named bars.
 pub(super) struct Bars<'a> {
     pub(super) title: &'a str,
-    pub(super) rows: Vec<(&'a str, f64, String)>,
+    pub(super) rows: Vec<Bar<'a>>,
+}
+
+/// One of them.
+pub(super) struct Bar<'a> {
+    pub(super) name: &'a str,
+    pub(super) value: f64,
+    /// Written beside it.
+    pub(super) said: String,
+    /// Drawn as an outline: no fair comparison.
+    pub(super) is_hollow: bool,
 }
 
 impl Line {
@@ -80,8 +90,11 @@ impl Chart<'_> {
                     .join(", ")
             ),
         );
-        for part in 0..=4_u8 {
-            let value = low + span * f64::from(part) / 4.0;
+        let step = round_step(span / 4.0);
+        for value in (0..=20_u8).map(|k| (low / step).floor() * step + step * f64::from(k)) {
+            if value < low - step / 1e6 || value > low + span {
+                continue;
+            }
             let at = y(value);
             let _ = write!(
                 page,
@@ -90,7 +103,7 @@ impl Chart<'_> {
                 right = WIDTH - RIGHT,
                 x = LEFT - 6.0,
                 ty = at + 4.0,
-                label = short(value, span),
+                label = short(value, step),
             );
         }
         self.times(page);
@@ -160,24 +173,34 @@ impl Chart<'_> {
 impl Bars<'_> {
     pub(super) fn draw(&self, page: &mut String) {
         const ROW: f64 = 24.0;
-        const NAMES: f64 = 170.0;
-        const LONGEST: f64 = 400.0;
+        const NAMES: f64 = 230.0;
+        const LONGEST: f64 = 340.0;
         let height = ROW * as_float(self.rows.len());
-        let most = self.rows.iter().map(|row| row.1).fold(1e-9, f64::max);
+        let most = self.rows.iter().map(|row| row.value).fold(1e-9, f64::max);
         let title = escape(self.title);
         let _ = write!(
             page,
             "<figure><figcaption>{title}</figcaption><svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\">\
              <title>{title}</title><desc>One bar per policy</desc>",
         );
-        for (i, (name, value, said)) in self.rows.iter().enumerate() {
+        for (i, bar) in self.rows.iter().enumerate() {
+            let Bar {
+                name,
+                value,
+                said,
+                is_hollow,
+            } = bar;
             let top = ROW * as_float(i);
             let long = (value / most * LONGEST).max(0.0);
-            let colour = if i == 0 { "var(--a)" } else { "var(--soft)" };
+            let fill = match (is_hollow, i) {
+                (true, _) => "none\" stroke=\"var(--b)\" stroke-dasharray=\"4 3",
+                (false, 0) => "var(--a)",
+                (false, _) => "var(--soft)",
+            };
             let _ = write!(
                 page,
                 "<text class=\"name\" x=\"{x}\" y=\"{base}\" text-anchor=\"end\">{name}</text>\
-                 <rect x=\"{NAMES}\" y=\"{y}\" width=\"{long:.1}\" height=\"16\" fill=\"{colour}\"/>\
+                 <rect x=\"{NAMES}\" y=\"{y}\" width=\"{long:.1}\" height=\"16\" fill=\"{fill}\"/>\
                  <text x=\"{end:.1}\" y=\"{base}\">{said}</text>",
                 x = NAMES - 8.0,
                 base = top + 16.0,
@@ -214,18 +237,42 @@ fn label_height(i: usize, own: f64, lines: &[Vec<f64>], y: impl Fn(f64) -> f64) 
     own
 }
 
-/// A number with as many digits as its scale needs.
-fn short(value: f64, span: f64) -> String {
-    if span >= 20.0 {
-        format!("{value:.0}")
-    } else if span >= 0.5 {
-        format!("{value:.2}")
-    } else {
-        format!("{value:.3}")
-    }
+/// The next larger of 1, 2, 2.5, 5 or 10 times a power of ten: what people count in.
+fn round_step(step: f64) -> f64 {
+    let power = 10_f64.powf(step.log10().floor());
+    let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|of| of * power);
+    steps
+        .into_iter()
+        .find(|round| *round >= step * (1.0 - 1e-9))
+        .unwrap_or(step)
+}
+
+/// A number with as many digits as the steps of its scale need.
+fn short(value: f64, step: f64) -> String {
+    let digits = (0..4_usize).find(|digits| {
+        let scaled = step * 10_f64.powf(as_float(*digits));
+        (scaled - scaled.round()).abs() < 1e-6
+    });
+    format!("{value:.*}", digits.unwrap_or(4))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "points and rows of a chart")]
 fn as_float(count: usize) -> f64 {
     count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_are_in_round_numbers() {
+        assert!((round_step(47.0) - 50.0).abs() < 1e-9);
+        assert!((round_step(0.026) - 0.05).abs() < 1e-9);
+        assert!((round_step(0.25) - 0.25).abs() < 1e-9);
+        assert!((round_step(1.0) - 1.0).abs() < 1e-9);
+        assert_eq!(short(0.75, 0.25), "0.75");
+        assert_eq!(short(150.0, 50.0), "150");
+        assert_eq!(short(0.05, 0.025), "0.050");
+    }
 }
