@@ -6,6 +6,7 @@
     reason = "a failed test may panic anywhere"
 )]
 
+mod attack;
 mod bed;
 mod client;
 mod endpoint;

@@ -1,0 +1,133 @@
+//! Bodies without an end, and answers that nobody reads: what is kept of them is bounded.
+
+use std::time::Duration;
+
+use tokio::{io::AsyncWriteExt, task::JoinSet, time::timeout};
+use weir_wire::hold::Room;
+
+use super::{alone, resident};
+use crate::{
+    bed::{Bed, app, is_so},
+    client::Client,
+};
+
+const CLIENTS: usize = 100;
+/// What may be held by all.
+const HELD: usize = 16 << 20;
+/// What a connection costs besides: hyper's buffers and its task, in a debug build.
+const EACH: usize = 320 * 1024;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_without_an_end_take_no_more_than_the_limits() {
+    alone("attack::body::bodies_without_an_end").await;
+}
+
+/// Sends for ever, until it may send no more; says how much.
+async fn pour(client: &mut Client, is_chunked: bool) -> usize {
+    let piece = vec![b'x'; 64 * 1024];
+    let mut sent = 0;
+    loop {
+        let writes = async {
+            if is_chunked {
+                client.stream.write_all(b"10000\r\n").await?;
+            }
+            client.stream.write_all(&piece).await?;
+            if is_chunked {
+                client.stream.write_all(b"\r\n").await?;
+            }
+            std::io::Result::Ok(())
+        };
+        match timeout(Duration::from_secs(1), writes).await {
+            Ok(Ok(())) => sent += piece.len(),
+            Ok(Err(_)) | Err(_) => return sent,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "looks at all of the process: run by the test above"]
+async fn bodies_without_an_end() {
+    let bed = Bed::planned(|plan| {
+        plan.limits.each.bytes = HELD;
+        plan.limits.total.bytes = HELD * 2;
+    });
+    let before = resident();
+    let mut pours = JoinSet::new();
+    for number in 0..CLIENTS {
+        let mut client = bed.main.client().await;
+        let is_chunked = number % 2 == 0;
+        let framing = if is_chunked {
+            "transfer-encoding: chunked"
+        } else {
+            "content-length: 1000000000000"
+        };
+        client
+            .send(format!("POST /{number} HTTP/1.1\r\nhost: a\r\n{framing}\r\n\r\n"))
+            .await;
+        pours.spawn(async move {
+            let sent = pour(&mut client, is_chunked).await;
+            (client, sent)
+        });
+    }
+    let mut most = Room::default();
+    let mut clients = Vec::new();
+    while clients.len() < CLIENTS {
+        let held = bed.room.held();
+        assert!(held.bytes <= HELD, "{held:?}");
+        most.bytes = most.bytes.max(held.bytes);
+        if let Ok(Some(poured)) = timeout(Duration::from_millis(5), pours.join_next()).await {
+            clients.push(poured.unwrap());
+        }
+    }
+    // It is not that nothing was kept.
+    assert!(most.bytes > HELD / 2, "{most:?}");
+    assert!(clients.iter().any(|(_, sent)| *sent > 1 << 20));
+    let grown = resident().saturating_sub(before);
+    let allowed = HELD + CLIENTS * EACH;
+    assert!(grown < allowed, "{} MiB, and {} are allowed", grown >> 20, allowed >> 20);
+    bed.main.waiting(CLIENTS).await;
+
+    // Who comes now with little is still let in, and all is given back.
+    let other = bed.add("other", 1);
+    let mut small = other.client().await;
+    small.send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\n12345").await;
+    other.waiting(1).await;
+    drop((small, clients));
+    other.waiting(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_nobody_reads_are_not_piled_up() {
+    alone("attack::body::answers_that_nobody_reads").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "looks at all of the process: run by the test above"]
+async fn answers_that_nobody_reads() {
+    let app = app().await;
+    let bed = Bed::leading_to(app.http());
+    let before = resident();
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        let mut client = bed.main.client().await;
+        client.get("/chunked/1000000000").await;
+        clients.push(client);
+    }
+    bed.open(weir_wire::life::Open::Request, CLIENTS).await;
+    // A neighbour is served meanwhile, long enough for any pile to grow.
+    let mut neighbour = bed.main.client().await;
+    for _ in 0..200 {
+        neighbour.get("/bytes/100000").await;
+        assert_eq!(neighbour.answer().await.body.len(), 100_000);
+    }
+    let grown = resident().saturating_sub(before);
+    // The endpoint is in this process too, so twice.
+    let allowed = 2 * CLIENTS * EACH;
+    assert!(grown < allowed, "{} MiB, and {} are allowed", grown >> 20, allowed >> 20);
+    drop((clients, neighbour));
+    is_so("they are gone", || match bed.wire.life().count(weir_wire::life::Open::Connection) {
+        0 => Ok(()),
+        open => Err(open),
+    })
+    .await;
+}
