@@ -194,7 +194,9 @@ impl Clients {
         life: &Arc<Life>,
     ) -> Option<Entry> {
         let mut list = lock(&self.list);
-        if list.slots.len() - list.free.len() >= self.limit && !list.close_one() {
+        // Tunnels have left the list, but not the house.
+        let open = list.slots.len() - list.free.len() + life.count(Open::Tunnel);
+        if open >= self.limit && !list.close_one() {
             return None;
         }
         let connection = Arc::new(ClientConnection::new(peer, port, Arc::clone(life)));

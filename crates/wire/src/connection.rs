@@ -94,7 +94,6 @@ async fn try_serve(
     } else {
         let conversation = http1::Builder::new()
             .max_buf_size(settings.max_head.max(READ_BUFFER))
-            .pipeline_flush(true)
             .serve_connection(io, service)
             .with_upgrades();
         until_told(

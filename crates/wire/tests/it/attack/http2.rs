@@ -72,8 +72,8 @@ async fn floods_of_frames() {
     let windows = frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]).repeat(1000);
     let mut open = Vec::new();
     for (name, piece) in [("pings", pings), ("settings", settings), ("windows", windows)] {
-        // Half a million; their answers alone would be megabytes.
-        let pieces = std::iter::repeat_n(piece, 500);
+        // Two millions; their answers alone would be more than all buffers on the way can take.
+        let pieces = std::iter::repeat_n(piece, 2000);
         let (stream, end) = flood(&bed, pieces).await;
         if name != "windows" {
             assert_ne!(end, End::Taken, "{name}: it is answered without end");
