@@ -194,7 +194,7 @@ async fn a_tunnel_ends_when_either_side_does() {
     let mut socket = open().await;
     bed.open(Open::Tunnel, 1).await;
     app.crash().await;
-    let end = in_time("the end", socket.next()).await;
-    assert!(!matches!(end, Some(Ok(_))), "{end:?}");
+    // Perhaps after some last words.
+    while let Some(Ok(_)) = in_time("the end", socket.next()).await {}
     bed.open(Open::Tunnel, 0).await;
 }
