@@ -36,7 +36,9 @@ impl From<TcpStream> for Client {
 
 impl Client {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
-        let stream = in_time("a connection", TcpStream::connect(address)).await.unwrap();
+        let stream = in_time("a connection", TcpStream::connect(address))
+            .await
+            .unwrap();
         stream.set_nodelay(true).unwrap();
         Self::from(stream)
     }
@@ -49,7 +51,8 @@ impl Client {
 
     /// `GET` of this path, with a Host and nothing else.
     pub(crate) async fn get(&mut self, path: &str) {
-        self.send(format!("GET {path} HTTP/1.1\r\nhost: a.example\r\n\r\n")).await;
+        self.send(format!("GET {path} HTTP/1.1\r\nhost: a.example\r\n\r\n"))
+            .await;
     }
 
     /// The next answer.
@@ -108,7 +111,9 @@ impl Client {
                 let Some((name, value)) = line.split_once(':') else {
                     break;
                 };
-                answer.trailers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+                answer
+                    .trailers
+                    .push((name.to_ascii_lowercase(), value.trim().to_owned()));
             }
         } else if let Some(length) = answer.header("content-length") {
             let length = length.parse().unwrap();
@@ -190,7 +195,11 @@ impl Answer {
     pub(crate) fn reason(&self) -> String {
         assert_eq!(self.header("content-type"), Some("application/json"));
         let answer = self.json();
-        assert!(answer["error"].as_str().is_some_and(|text| !text.is_empty()));
+        assert!(
+            answer["error"]
+                .as_str()
+                .is_some_and(|text| !text.is_empty())
+        );
         answer["reason"].as_str().unwrap().to_owned()
     }
 }

@@ -153,7 +153,11 @@ pub(crate) async fn read_request(
             break seen;
         }
         if stream.read_buf(buffer).await.unwrap_or(0) == 0 {
-            return if buffer.is_empty() { Ok(None) } else { Err(Bad::Off) };
+            return if buffer.is_empty() {
+                Ok(None)
+            } else {
+                Err(Bad::Off)
+            };
         }
     };
     let length = seen.header("content-length").map(ToOwned::to_owned);
@@ -177,7 +181,11 @@ pub(crate) async fn read_request(
                 loop {
                     let line = take_line(stream, buffer).await?;
                     seen.raw.extend(line.as_bytes());
-                    match line.strip_suffix("\r\n").ok_or(Bad::Garbled)?.split_once(": ") {
+                    match line
+                        .strip_suffix("\r\n")
+                        .ok_or(Bad::Garbled)?
+                        .split_once(": ")
+                    {
                         None => return Ok(Some(seen)),
                         Some((name, value)) => {
                             let name = format!("trailer {}", name.to_ascii_lowercase());
@@ -210,12 +218,18 @@ fn parse(buffer: &[u8]) -> Result<Option<(Seen, usize)>, Bad> {
         return Ok(None);
     };
     let text = std::str::from_utf8(&buffer[..end]).map_err(garbled)?;
-    if text.replace("\r\n", "").contains(|it: char| it.is_control() && it != '\t') {
+    if text
+        .replace("\r\n", "")
+        .contains(|it: char| it.is_control() && it != '\t')
+    {
         return Err(Bad::Garbled);
     }
     let mut lines = text.split("\r\n");
     let mut first = lines.next().ok_or(Bad::Garbled)?.split(' ');
-    let (method, path) = (first.next().ok_or(Bad::Garbled)?, first.next().ok_or(Bad::Garbled)?);
+    let (method, path) = (
+        first.next().ok_or(Bad::Garbled)?,
+        first.next().ok_or(Bad::Garbled)?,
+    );
     if first.next() != Some("HTTP/1.1") || first.next().is_some() {
         return Err(Bad::Garbled);
     }

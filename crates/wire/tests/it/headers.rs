@@ -84,7 +84,11 @@ async fn absolute_addresses_lead_to_the_same_backend() {
     assert_eq!(seen.header("host"), Some("other.example:81"));
     assert_eq!(seen.header("x-forwarded-host"), Some("other.example:81"));
     let seen = seen_by_endpoint("GET http://name:word@other.example/ HTTP/1.1\nHost: a\n\n").await;
-    assert_eq!(seen.header("host"), Some("other.example"), "who logs in is no part of it");
+    assert_eq!(
+        seen.header("host"),
+        Some("other.example"),
+        "who logs in is no part of it"
+    );
     let seen = seen_by_endpoint("OPTIONS http://other.example HTTP/1.1\nHost: a\n\n").await;
     assert!(["*", "/"].contains(&&*seen.path), "{}", seen.path);
     let seen = seen_by_endpoint("OPTIONS * HTTP/1.1\nHost: a\n\n").await;
@@ -97,14 +101,20 @@ async fn nobody_is_connected_to_anywhere() {
     let bed = Bed::leading_to(recorder.endpoint.address);
     let address = recorder.endpoint.address;
     let mut client = bed.main.client().await;
-    let answer = ask(&mut client, &format!("CONNECT {address} HTTP/1.1\nHost: {address}\n\n")).await;
+    let answer = ask(
+        &mut client,
+        &format!("CONNECT {address} HTTP/1.1\nHost: {address}\n\n"),
+    )
+    .await;
     assert_eq!(answer.status, 405);
     assert_eq!(answer.reason(), "connect_not_allowed");
     // And not by HTTP/2 either.
     let stream = bed.main.client().await.stream;
     let (mut send, connection) = h2::client::handshake(stream).await.unwrap();
     let driver = tokio::spawn(connection);
-    let request = http::Request::connect(address.to_string()).body(()).unwrap();
+    let request = http::Request::connect(address.to_string())
+        .body(())
+        .unwrap();
     let (answer, _) = send.send_request(request, false).unwrap();
     assert_eq!(in_time("an answer", answer).await.unwrap().status(), 405);
     driver.abort();
@@ -124,11 +134,19 @@ async fn old_clients_are_served() {
     client.closed().await;
     let mut client = bed.main.client().await;
     for _ in 0..2 {
-        let answer = ask(&mut client, "GET /bytes/10 HTTP/1.0\nConnection: keep-alive\n\n").await;
+        let answer = ask(
+            &mut client,
+            "GET /bytes/10 HTTP/1.0\nConnection: keep-alive\n\n",
+        )
+        .await;
         assert_eq!(answer.body.len(), 10);
     }
     // They do not know chunks: the end is the end of the connection.
-    let answer = ask(&mut client, "GET /chunked/1000 HTTP/1.0\nConnection: keep-alive\n\n").await;
+    let answer = ask(
+        &mut client,
+        "GET /chunked/1000 HTTP/1.0\nConnection: keep-alive\n\n",
+    )
+    .await;
     assert_eq!(answer.header("transfer-encoding"), None);
     assert_eq!(answer.body.len(), 1000);
 }
@@ -173,6 +191,48 @@ async fn http2_keeps_its_authority() {
     assert_eq!(told(&echo, "x-forwarded-for"), Some("127.0.0.1"));
     assert_eq!(told(&echo, "te"), Some("trailers"));
     assert_eq!(told(&echo, "via"), Some("1.1 main.weir"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_for_two_hosts_is_for_none() {
+    let app = app().await;
+    let bed = Bed::leading_to(app.http());
+    let mut client = bed.main.client().await;
+    let answer = ask(&mut client, "GET / HTTP/1.1\nHost: a\nHost: a\n\n").await;
+    assert_eq!(answer.status, 400);
+    assert_eq!(answer.reason(), "several_hosts");
+    client.closed().await;
+
+    let stream = bed.main.client().await.stream;
+    let (mut send, connection) = h2::client::handshake(stream).await.unwrap();
+    let driver = tokio::spawn(connection);
+    // On one connection, which goes on: others may share it.
+    for (host, status) in [("b.example", 400), ("A.example", 200)] {
+        let request = http::Request::get("http://a.example/echo").header("host", host);
+        let (answer, _) = send.send_request(request.body(()).unwrap(), true).unwrap();
+        assert_eq!(
+            in_time("an answer", answer).await.unwrap().status(),
+            status,
+            "{host}"
+        );
+    }
+    driver.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strange_hosts_lead_to_the_same_backend_as_they_are() {
+    for host in [
+        "",
+        "a.example:99999",
+        "169.254.169.254",
+        "[::1]:80",
+        "../..",
+        "a@b",
+        "ä",
+    ] {
+        let seen = seen_by_endpoint(&format!("GET / HTTP/1.1\nHost: {host}\n\n")).await;
+        assert_eq!(seen.header("host"), Some(host));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -35,7 +35,10 @@ async fn they_go_in_the_order_in_which_they_came() {
         let noted = Arc::clone(&noted);
         async move {
             let seen = read_request(&mut stream, &mut Vec::new()).await;
-            noted.lock().unwrap().push((number, seen.unwrap().unwrap().path));
+            noted
+                .lock()
+                .unwrap()
+                .push((number, seen.unwrap().unwrap().path));
             let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
             stream.write_all(answer).await.unwrap();
         }
@@ -54,11 +57,16 @@ async fn they_go_in_the_order_in_which_they_came() {
     }
     let mut order = order.lock().unwrap().clone();
     order.sort();
-    let expected: Vec<_> = (0..50).map(|number| (number, format!("/{number}"))).collect();
+    let expected: Vec<_> = (0..50)
+        .map(|number| (number, format!("/{number}")))
+        .collect();
     assert_eq!(order, expected);
     assert_eq!(bed.room.held(), Room::default());
-    let notes = bed.main.notes.all();
-    let waits: Vec<_> = notes.iter().filter(|it| matches!(it, Note::Waits(_))).collect();
+    let told = bed.main.notes.all();
+    let waits: Vec<_> = told
+        .iter()
+        .filter(|it| matches!(it, Note::Waits(_)))
+        .collect();
     let counted: Vec<_> = (1..=50).map(Note::Waits).collect();
     assert_eq!(waits, counted.iter().collect::<Vec<_>>());
     assert_eq!(bed.main.notes.count(&Note::FirstByte), 50);
@@ -94,7 +102,11 @@ async fn a_client_that_goes_away_frees_its_place() {
         bed.main.waiting(1).await;
         is_so(what, || {
             let held = bed.room.held();
-            if held.bytes > body.len() { Ok(()) } else { Err(held) }
+            if held.bytes > body.len() {
+                Ok(())
+            } else {
+                Err(held)
+            }
         })
         .await;
         drop(client);
@@ -141,10 +153,18 @@ async fn what_is_too_much_is_told_when_to_come_again() {
         .send("POST / HTTP/1.1\r\nhost: a\r\ncontent-type: application/grpc\r\ncontent-length: 0\r\n\r\n")
         .await;
     let answer = third.answer().await;
-    assert_eq!(answer.status, 200, "the only status that gRPC clients understand");
+    assert_eq!(
+        answer.status, 200,
+        "the only status that gRPC clients understand"
+    );
     assert_eq!(answer.header("content-type"), Some("application/grpc"));
     assert_eq!(answer.header("grpc-status"), Some("14"));
-    assert!(answer.header("grpc-message").unwrap().contains("main is not awake yet"));
+    assert!(
+        answer
+            .header("grpc-message")
+            .unwrap()
+            .contains("main is not awake yet")
+    );
     assert!(answer.header("retry-after").is_some());
     assert!(answer.body.is_empty());
 
@@ -219,7 +239,10 @@ async fn a_flood_leaves_room_for_others() {
         client.get("/").await;
         flood.push(client);
     }
-    bed.main.notes.has(&Note::Refused("full_requests_total"), 100).await;
+    bed.main
+        .notes
+        .has(&Note::Refused("full_requests_total"), 100)
+        .await;
     assert_eq!(bed.room.held_by(Owner(0)).requests, 50, "half of the room");
 
     let quiet = bed.add("quiet", 1);

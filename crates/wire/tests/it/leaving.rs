@@ -17,7 +17,9 @@ const NEVER: Duration = Duration::from_mins(1);
 async fn websocket(way: &Way) -> WebSocketStream<tokio::net::TcpStream> {
     let stream = way.client().await.stream;
     let url = format!("ws://{}/ws", way.address());
-    let (socket, _) = in_time("a WebSocket", client_async(url, stream)).await.unwrap();
+    let (socket, _) = in_time("a WebSocket", client_async(url, stream))
+        .await
+        .unwrap();
     socket
 }
 
@@ -127,7 +129,11 @@ async fn at_the_limit_what_waits_is_refused_and_what_is_stuck_is_cut() {
     let mut stuck = other.client().await;
     stuck.get("/").await;
     bed.open(Open::Request, 2).await;
-    in_time("it leaves", bed.wire.leave(AT_ONCE, Duration::from_millis(500))).await;
+    in_time(
+        "it leaves",
+        bed.wire.leave(AT_ONCE, Duration::from_millis(500)),
+    )
+    .await;
     assert_eq!(bed.wire.life().stage(), Stage::Refusing);
     let answer = held.answer().await;
     assert_eq!(answer.status, 503);

@@ -8,7 +8,11 @@ mod curl;
 mod grpc;
 mod websocket;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt::{self, Write},
+    sync::Arc,
+    time::Duration,
+};
 
 use sha2::{Digest, Sha256};
 use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
@@ -104,7 +108,11 @@ impl Size {
 impl fmt::Display for Case {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let held = if self.is_held { "held" } else { "direct" };
-        write!(formatter, "{:?}, {held}, {:?}, {:?}", self.protocol, self.size, self.pace)
+        write!(
+            formatter,
+            "{:?}, {held}, {:?}, {:?}",
+            self.protocol, self.size, self.pace
+        )
     }
 }
 
@@ -168,9 +176,16 @@ impl Case {
             self.run().await;
         }
         let notes = self.way.notes.all();
-        let waited = notes.iter().filter(|note| matches!(note, Note::Waits(_))).count();
+        let waited = notes
+            .iter()
+            .filter(|note| matches!(note, Note::Waits(_)))
+            .count();
         assert_eq!(waited, usize::from(self.is_held), "{self}: {notes:?}");
-        assert_eq!(self.way.notes.count(&Note::FirstByte), waited, "{self}: {notes:?}");
+        assert_eq!(
+            self.way.notes.count(&Note::FirstByte),
+            waited,
+            "{self}: {notes:?}"
+        );
     }
 }
 
@@ -213,7 +228,12 @@ async fn every_protocol_held_and_direct_small_and_large_slow_and_quick() {
         }
     }
     let failed: Vec<String> = cases.join_all().await.into_iter().flatten().collect();
-    assert!(failed.is_empty(), "{} of {tried}:\n{}", failed.len(), failed.join("\n"));
+    assert!(
+        failed.is_empty(),
+        "{} of {tried}:\n{}",
+        failed.len(),
+        failed.join("\n")
+    );
     assert!(!has_curl || tried > 120, "only {tried} cases");
 }
 
@@ -239,6 +259,9 @@ fn pattern(length: usize) -> Vec<u8> {
 
 /// Length and hash.
 fn sum(bytes: &[u8]) -> (usize, String) {
-    let hash = Sha256::digest(bytes);
-    (bytes.len(), hash.iter().map(|byte| format!("{byte:02x}")).collect())
+    let mut hash = String::new();
+    for byte in Sha256::digest(bytes) {
+        write!(hash, "{byte:02x}").unwrap();
+    }
+    (bytes.len(), hash)
 }

@@ -69,7 +69,9 @@ async fn what_comes_after_a_request_does_not_delay_its_answer() {
         let mut client = bed.main.client().await;
         let next = "GET /bytes/2 HTTP/1.1\r\nhost: a\r\n\r\n";
         client
-            .send(format!("GET /bytes/1 HTTP/1.1\r\nhost: a\r\n{close}\r\n{next}"))
+            .send(format!(
+                "GET /bytes/1 HTTP/1.1\r\nhost: a\r\n{close}\r\n{next}"
+            ))
             .await;
         let answer = client.answer().await;
         assert_eq!(answer.body.len(), 1);
@@ -100,7 +102,11 @@ async fn trailers_of_a_request_arrive_held_or_not() {
         assert_eq!(client.answer().await.status, 200);
         let seen = recorder.seen();
         assert_eq!(seen[0].body, b"12345");
-        assert_eq!(seen[0].header("trailer x-sum"), Some("15"), "held: {is_held}");
+        assert_eq!(
+            seen[0].header("trailer x-sum"),
+            Some("15"),
+            "held: {is_held}"
+        );
     }
 }
 
@@ -136,12 +142,18 @@ async fn a_head_is_all_there_is_to_head() {
     let bed = Bed::leading_to(app.http());
     let mut client = bed.main.client().await;
     for _ in 0..2 {
-        client.send("HEAD /bytes/100 HTTP/1.1\r\nhost: a\r\n\r\n").await;
+        client
+            .send("HEAD /bytes/100 HTTP/1.1\r\nhost: a\r\n\r\n")
+            .await;
         let answer = client.answer_to_head().await;
         assert_eq!(answer.header("content-length"), Some("100"));
     }
     client.get("/bytes/5").await;
-    assert_eq!(client.answer().await.body.len(), 5, "nothing is left of the others");
+    assert_eq!(
+        client.answer().await.body.len(),
+        5,
+        "nothing is left of the others"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -150,7 +162,9 @@ async fn an_upgrade_may_be_refused() {
     let bed = Bed::leading_to(app.http());
     let mut client = bed.main.client().await;
     client
-        .send("GET /bytes/7 HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n")
+        .send(
+            "GET /bytes/7 HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n",
+        )
         .await;
     assert_eq!(client.answer().await.body.len(), 7);
     client.get("/bytes/8").await;
@@ -162,7 +176,8 @@ async fn an_upgrade_may_be_refused() {
 async fn an_upgrade_that_nobody_asked_for_is_no_way_around_http() {
     let endpoint = Endpoint::start(|mut stream, _| async move {
         let _ = read_request(&mut stream, &mut Vec::new()).await;
-        let answer = b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\nhello";
+        let answer =
+            b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\nhello";
         stream.write_all(answer).await.unwrap();
         let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     })
@@ -182,7 +197,9 @@ async fn a_tunnel_ends_when_either_side_does() {
     let open = || async {
         let stream = bed.main.client().await.stream;
         let url = format!("ws://{}/ws", bed.main.address());
-        let (mut socket, _) = in_time("a WebSocket", client_async(url, stream)).await.unwrap();
+        let (mut socket, _) = in_time("a WebSocket", client_async(url, stream))
+            .await
+            .unwrap();
         socket.send(Message::text("x")).await.unwrap();
         in_time("an echo", socket.next()).await.unwrap().unwrap();
         socket

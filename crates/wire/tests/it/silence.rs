@@ -76,7 +76,13 @@ async fn clients_that_say_nothing_or_only_half_of_it_are_closed() {
     });
     let recorder = Recorder::start().await;
     bed.main.backend.set_endpoints(&[recorder.endpoint.address]);
-    for said in ["", "P", "GET / HTTP/1.1\r\nhost:", "PRI * HTTP/2.0\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+    for said in [
+        "",
+        "P",
+        "GET / HTTP/1.1\r\nhost:",
+        "PRI * HTTP/2.0\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ] {
         let mut client = bed.main.client().await;
         client.send(said).await;
         in_time(said, client.rest()).await;
@@ -105,7 +111,9 @@ async fn an_http2_client_that_only_pings_is_idle_not_slow() {
     let (answer, _) = send.send_request(request(), true).unwrap();
     let mut body = in_time("an answer", answer).await.unwrap().into_body();
     while body.data().await.is_some() {}
-    in_time("a pong", ping.ping(h2::Ping::opaque())).await.unwrap();
+    in_time("a pong", ping.ping(h2::Ping::opaque()))
+        .await
+        .unwrap();
     // One look a second is taken at who is slow: two seconds later it has seen this one.
     let ends = tokio::time::timeout(Duration::from_millis(2500), driver);
     assert!(ends.await.is_err(), "it was closed");

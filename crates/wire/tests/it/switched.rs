@@ -53,6 +53,9 @@ async fn an_http2_connection_is_asked_to_end_when_its_streams_have() {
     let slow = in_time("the slow answer", slow).await.unwrap();
     assert_eq!(slow.status(), 200);
     drop((quick, slow));
-    in_time("the connection ends", driver).await.unwrap().unwrap();
+    in_time("the connection ends", driver)
+        .await
+        .unwrap()
+        .unwrap();
     assert!(send.ready().await.is_err(), "it takes no more");
 }

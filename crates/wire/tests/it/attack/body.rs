@@ -71,7 +71,9 @@ async fn bodies_without_an_end() {
             "content-length: 1000000000000"
         };
         client
-            .send(format!("POST /{number} HTTP/1.1\r\nhost: a\r\n{framing}\r\n\r\n"))
+            .send(format!(
+                "POST /{number} HTTP/1.1\r\nhost: a\r\n{framing}\r\n\r\n"
+            ))
             .await;
         pours.spawn(async move {
             let sent = pour(&mut client, is_chunked).await;
@@ -93,13 +95,20 @@ async fn bodies_without_an_end() {
     assert!(clients.iter().any(|(_, sent)| *sent > 1 << 20));
     let grown = resident().saturating_sub(before);
     let allowed = HELD + CLIENTS * EACH;
-    assert!(grown < allowed, "{} MiB, and {} are allowed", grown >> 20, allowed >> 20);
+    assert!(
+        grown < allowed,
+        "{} MiB, and {} are allowed",
+        grown >> 20,
+        allowed >> 20
+    );
     bed.main.waiting(CLIENTS).await;
 
     // Who comes now with little is still let in, and all is given back.
     let other = bed.add("other", 1);
     let mut small = other.client().await;
-    small.send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\n12345").await;
+    small
+        .send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\n12345")
+        .await;
     other.waiting(1).await;
     drop((small, clients));
     other.waiting(0).await;
@@ -147,7 +156,12 @@ async fn answers_that_nobody_reads() {
     let grown = resident().saturating_sub(before);
     // Twice, since the endpoint is in this process too.
     let allowed = 2 * UNREAD * EACH;
-    assert!(grown < allowed, "{} MiB, and {} are allowed", grown >> 20, allowed >> 20);
+    assert!(
+        grown < allowed,
+        "{} MiB, and {} are allowed",
+        grown >> 20,
+        allowed >> 20
+    );
     let mut neighbour = other.client().await;
     neighbour.get("/bytes/10").await;
     assert_eq!(neighbour.answer().await.body.len(), 10);

@@ -26,18 +26,40 @@ async fn long_heads_are_refused_and_reach_nobody() {
     let long = "x".repeat(100_000);
     let many = "x: y\r\n".repeat(10_000);
     for (what, head) in [
-        ("a long line", format!("GET / HTTP/1.1\r\nhost: a\r\nx-long: {long}\r\n\r\n")),
-        ("a long name", format!("GET / HTTP/1.1\r\nhost: a\r\n{long}: y\r\n\r\n")),
-        ("many lines", format!("GET / HTTP/1.1\r\nhost: a\r\n{many}\r\n")),
-        ("a long path", format!("GET /{long} HTTP/1.1\r\nhost: a\r\n\r\n")),
-        ("a long method", format!("{long} / HTTP/1.1\r\nhost: a\r\n\r\n")),
-        ("no end", format!("GET / HTTP/1.1\r\nhost: a\r\nx-long: {long}")),
+        (
+            "a long line",
+            format!("GET / HTTP/1.1\r\nhost: a\r\nx-long: {long}\r\n\r\n"),
+        ),
+        (
+            "a long name",
+            format!("GET / HTTP/1.1\r\nhost: a\r\n{long}: y\r\n\r\n"),
+        ),
+        (
+            "many lines",
+            format!("GET / HTTP/1.1\r\nhost: a\r\n{many}\r\n"),
+        ),
+        (
+            "a long path",
+            format!("GET /{long} HTTP/1.1\r\nhost: a\r\n\r\n"),
+        ),
+        (
+            "a long method",
+            format!("{long} / HTTP/1.1\r\nhost: a\r\n\r\n"),
+        ),
+        (
+            "no end",
+            format!("GET / HTTP/1.1\r\nhost: a\r\nx-long: {long}"),
+        ),
     ] {
         let mut client = bed.main.client().await;
         // It may be closed before all is sent.
         let _ = in_time(what, client.stream.write_all(head.as_bytes())).await;
         if let Some(answer) = client.try_answer(true).await {
-            assert!((400..500).contains(&answer.status), "{what}: {}", answer.status);
+            assert!(
+                (400..500).contains(&answer.status),
+                "{what}: {}",
+                answer.status
+            );
         }
         in_time(what, client.rest()).await;
     }
@@ -61,9 +83,13 @@ fn packed() -> (Vec<u8>, u8) {
     // Literal with incremental indexing, new name; lengths in one byte, and in three.
     let mut first = vec![0x40, 1, b'x', 0x7f];
     let length = 4000 - 127;
-    first.extend([u8::try_from(length % 128).unwrap() | 0x80, u8::try_from(length / 128).unwrap()]);
+    first.extend([
+        u8::try_from(length % 128).unwrap() | 0x80,
+        u8::try_from(length / 128).unwrap(),
+    ]);
     first.extend([b'y'; 4000]);
-    (first, 0x80 | 62)
+    // Indexed, the first after the 61 that everybody knows.
+    (first, 0xbe)
 }
 
 /// `:method: GET`, `:scheme: http`, `:path: /` and an authority.

@@ -71,7 +71,11 @@ async fn floods_of_frames() {
     let settings = frame(SETTINGS, 0, 0, &[0, 4, 0, 1, 0, 0]).repeat(1000);
     let windows = frame(WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]).repeat(1000);
     let mut open = Vec::new();
-    for (name, piece) in [("pings", pings), ("settings", settings), ("windows", windows)] {
+    for (name, piece) in [
+        ("pings", pings),
+        ("settings", settings),
+        ("windows", windows),
+    ] {
         // Two millions; their answers alone would be more than all buffers on the way can take.
         let pieces = std::iter::repeat_n(piece, 2000);
         let (stream, end) = flood(&bed, pieces).await;
@@ -133,7 +137,10 @@ async fn a_client_opens_no_more_streams_than_it_may() {
     client.send(frame(SETTINGS, 0, 0, &[])).await;
     for number in 0..1000_u32 {
         let block = [0x82, 0x86, 0x84, 0x41, 1, b'a'];
-        let _ = client.stream.write_all(&frame(HEADERS, 5, number * 2 + 1, &block)).await;
+        let _ = client
+            .stream
+            .write_all(&frame(HEADERS, 5, number * 2 + 1, &block))
+            .await;
     }
     bed.main.waiting(256).await;
     drop(client);

@@ -119,7 +119,9 @@ async fn tunnels_take_room_too() {
     for count in 1..=3 {
         let stream = bed.main.client().await.stream;
         let url = format!("ws://{}/ws", bed.main.address());
-        let (socket, _) = in_time("a WebSocket", client_async(url, stream)).await.unwrap();
+        let (socket, _) = in_time("a WebSocket", client_async(url, stream))
+            .await
+            .unwrap();
         sockets.push(socket);
         bed.open(Open::Tunnel, count).await;
         bed.open(Open::Connection, 0).await;

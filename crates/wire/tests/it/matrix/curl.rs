@@ -28,7 +28,8 @@ pub(super) async fn is_there() -> bool {
     let is_there =
         version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("HTTP2"));
     if !is_there {
-        let message = "curl with HTTP/2 is not installed: the rows of the matrix that need it are LEFT OUT";
+        let message =
+            "curl with HTTP/2 is not installed: the rows of the matrix that need it are LEFT OUT";
         assert_ne!(env::var("CI").as_deref(), Ok("true"), "{message}");
         eprintln!("{message}");
     }
@@ -52,7 +53,8 @@ impl Curl {
     }
 
     fn with(mut self, arguments: &[&str]) -> Self {
-        self.arguments.extend(arguments.iter().map(ToString::to_string));
+        self.arguments
+            .extend(arguments.iter().map(ToString::to_string));
         self
     }
 
@@ -97,7 +99,11 @@ impl Curl {
 pub(super) async fn get(case: &Case) {
     let path = format!("/bytes/{}", case.size.bytes());
     let got = Curl::new(case).ask(case, &[&path, "/bytes/7", &path]).await;
-    assert_eq!(got.answers, ["200 1.1 1", "200 1.1 0", "200 1.1 0"], "{case}");
+    assert_eq!(
+        got.answers,
+        ["200 1.1 1", "200 1.1 0", "200 1.1 0"],
+        "{case}"
+    );
     let expected = sum(&pattern(case.size.bytes()));
     assert_eq!(sum(&got.bodies[0]), expected, "{case}");
     assert_eq!(got.bodies[1], pattern(7), "{case}");
@@ -110,47 +116,79 @@ pub(super) async fn get_http2(case: &Case) {
     let curl = Curl::new(case).with(&["--http2-prior-knowledge"]);
     let got = curl.ask(case, &[&path]).await;
     assert_eq!(got.answers, ["200 2 1"], "{case}");
-    assert_eq!(sum(&got.bodies[0]), sum(&pattern(case.size.bytes())), "{case}");
+    assert_eq!(
+        sum(&got.bodies[0]),
+        sum(&pattern(case.size.bytes())),
+        "{case}"
+    );
 }
 
 /// To where it comes back, or, if only the sending is to be slow, to where it is counted.
 pub(super) async fn post(case: &Case, arguments: &[&str]) {
     let body = pattern(case.size.bytes());
-    let path = if case.pace == Pace::SlowWriter { "/upload" } else { "/mirror" };
+    let path = if case.pace == Pace::SlowWriter {
+        "/upload"
+    } else {
+        "/mirror"
+    };
     let curl = Curl::new(case).with(arguments).sending(&body);
     let got = curl.ask(case, &[path]).await;
-    let version = if case.protocol == Protocol::Http2Post { "2" } else { "1.1" };
+    let version = if case.protocol == Protocol::Http2Post {
+        "2"
+    } else {
+        "1.1"
+    };
     assert_eq!(got.answers, [format!("200 {version} 1")], "{case}");
     let (length, hash) = if case.pace == Pace::SlowWriter {
         let told: Value = serde_json::from_slice(&got.bodies[0]).unwrap();
         let length = told["bytes"].as_u64().unwrap();
-        (usize::try_from(length).unwrap(), told["sha256"].as_str().unwrap().to_owned())
+        (
+            usize::try_from(length).unwrap(),
+            told["sha256"].as_str().unwrap().to_owned(),
+        )
     } else {
         sum(&got.bodies[0])
     };
     assert_eq!((length, hash), sum(&body), "{case}");
     let continued = got.heads.contains("HTTP/1.1 100 Continue");
-    assert_eq!(continued, case.protocol == Protocol::Expect, "{case}: {}", got.heads);
+    assert_eq!(
+        continued,
+        case.protocol == Protocol::Expect,
+        "{case}: {}",
+        got.heads
+    );
 }
 
 pub(super) async fn head(case: &Case) {
     let length = case.size.bytes();
     let curl = Curl::new(case).with(&["--head"]);
-    let got = curl.ask(case, &[&format!("/bytes/{length}"), "/bytes/7"]).await;
+    let got = curl
+        .ask(case, &[&format!("/bytes/{length}"), "/bytes/7"])
+        .await;
     assert_eq!(got.answers, ["200 1.1 1", "200 1.1 0"], "{case}");
     // curl writes the head where the body would be.
     let head = String::from_utf8_lossy(&got.bodies[0]).to_ascii_lowercase();
-    assert!(head.contains(&format!("content-length: {length}\r\n")), "{case}: {head}");
+    assert!(
+        head.contains(&format!("content-length: {length}\r\n")),
+        "{case}: {head}"
+    );
 }
 
 pub(super) async fn trailers(case: &Case) {
     let path = format!("/chunked/{}", case.size.bytes());
-    let got = Curl::new(case).with(&["-H", "TE: trailers"]).ask(case, &[&path]).await;
+    let got = Curl::new(case)
+        .with(&["-H", "TE: trailers"])
+        .ask(case, &[&path])
+        .await;
     assert_eq!(got.answers, ["200 1.1 1"], "{case}");
     let (length, hash) = sum(&pattern(case.size.bytes()));
     assert_eq!(sum(&got.bodies[0]), (length, hash.clone()), "{case}");
     let last = got.heads.trim_end().lines().last().unwrap();
-    assert!(last.starts_with("x-") && last.ends_with(&format!(": {hash}")), "{case}: {}", got.heads);
+    assert!(
+        last.starts_with("x-") && last.ends_with(&format!(": {hash}")),
+        "{case}: {}",
+        got.heads
+    );
 }
 
 pub(super) async fn events(case: &Case) {

@@ -101,7 +101,10 @@ pub(super) async fn unary(case: &Case) {
     // The server takes messages of up to 4 MiB.
     let message = Bytes::from(pattern(case.size.bytes() / 2));
     let request = Request::new(message.clone());
-    let answer = client(&case.way).await.unary(request, call("Unary"), Raw).await;
+    let answer = client(&case.way)
+        .await
+        .unary(request, call("Unary"), Raw)
+        .await;
     let answer = answer.unwrap().into_inner();
     same(case, &[answer], &[message]);
 }
@@ -127,7 +130,11 @@ pub(super) async fn client_stream(case: &Case) {
         .await
         .client_streaming(request, call("ClientStream"), Raw)
         .await;
-    same(case, &[answer.unwrap().into_inner()], &[messages.concat().into()]);
+    same(
+        case,
+        &[answer.unwrap().into_inner()],
+        &[messages.concat().into()],
+    );
 }
 
 pub(super) async fn bidi(case: &Case) {
@@ -145,9 +152,15 @@ pub(super) async fn bidi(case: &Case) {
 async fn our_own_errors_are_statuses_that_grpc_knows() {
     let bed = crate::bed::Bed::planned(|plan| plan.limits.each.requests = 0);
     let request = Request::new(Bytes::from_static(b"x"));
-    let answer = client(&bed.main).await.unary(request, call("Unary"), Raw).await;
+    let answer = client(&bed.main)
+        .await
+        .unary(request, call("Unary"), Raw)
+        .await;
     let status = answer.unwrap_err();
     assert_eq!(status.code(), tonic::Code::Unavailable);
-    assert!(status.message().contains("main is not awake yet"), "{status:?}");
+    assert!(
+        status.message().contains("main is not awake yet"),
+        "{status:?}"
+    );
     assert!(status.metadata().get("retry-after").is_some(), "{status:?}");
 }

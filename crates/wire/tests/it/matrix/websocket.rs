@@ -31,5 +31,8 @@ pub(super) async fn echo(case: &Case) {
     tokio::join!(writes, reads);
     write.close().await.unwrap();
     let end = read.next().await;
-    assert!(matches!(end, Some(Ok(Message::Close(_)))), "{case}: {end:?}");
+    assert!(
+        matches!(end, Some(Ok(Message::Close(_)))),
+        "{case}: {end:?}"
+    );
 }
