@@ -230,6 +230,29 @@ async fn a_kept_connection_to_an_endpoint_that_died_is_passed_over() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_http2_connection_to_an_endpoint_that_died_is_passed_over() {
+    let first = app().await;
+    let second = app().await;
+    let bed = Bed::leading_to(first.http());
+    let stream = bed.main.client().await.stream;
+    let (mut send, connection) = h2::client::handshake(stream).await.unwrap();
+    let driver = tokio::spawn(connection);
+    let mut get = || {
+        let request = http::Request::get("http://a.example/bytes/1").body(());
+        let (answer, _) = send.send_request(request.unwrap(), true).unwrap();
+        in_time("an answer", answer)
+    };
+    assert_eq!(get().await.unwrap().status(), 200);
+    let addresses = [first.http(), second.http()];
+    first.crash().await;
+    bed.main.backend.set_endpoints(&addresses);
+    for _ in 0..10 {
+        assert_eq!(get().await.unwrap().status(), 200);
+    }
+    driver.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_are_kept_and_used_again() {
     let recorder = Recorder::start().await;
     let chunked = Endpoint::start(|mut stream, _| async move {

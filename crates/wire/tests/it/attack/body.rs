@@ -1,6 +1,7 @@
 //! Bodies without an end, and answers that nobody reads: what is kept of them is bounded.
 
 use std::{
+    future::poll_fn,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -8,12 +9,13 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use tokio::{io::AsyncWriteExt, task::JoinSet, time::timeout};
 use weir_wire::{hold::Room, life::Open};
 
 use super::{alone, resident};
 use crate::{
-    bed::{Bed, Note, app, is_so},
+    bed::{Bed, Note, app, in_time, is_so},
     client::Client,
     endpoint::{Endpoint, read_request},
 };
@@ -115,6 +117,83 @@ async fn bodies_without_an_end() {
     other.waiting(1).await;
     drop((small, clients));
     other.waiting(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn http2_bodies_without_an_end_take_no_more_than_their_windows() {
+    alone("attack::body::http2_bodies_without_an_end").await;
+}
+
+/// Sends on a stream until there is no window left; says how much.
+async fn pour_http2(mut body: h2::SendStream<Bytes>) -> usize {
+    static PIECE: [u8; 16 * 1024] = [b'x'; 16 * 1024];
+    let mut sent = 0;
+    loop {
+        body.reserve_capacity(PIECE.len());
+        let window = poll_fn(|context| body.poll_capacity(context));
+        match timeout(Duration::from_secs(1), window).await {
+            Ok(Some(Ok(window))) => {
+                let piece = Bytes::from_static(&PIECE[..window.min(PIECE.len())]);
+                sent += piece.len();
+                body.send_data(piece, false).unwrap();
+            }
+            Ok(None | Some(Err(_))) | Err(_) => return sent,
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "looks at all of the process: run by the test above"]
+async fn http2_bodies_without_an_end() {
+    const CONNECTIONS: usize = 10;
+    const STREAMS: usize = 32;
+    /// What a connection may have on its way to us, by the settings that we send.
+    const WINDOW: usize = 4 << 20;
+    let bed = Bed::planned(|plan| {
+        plan.limits.each.bytes = HELD;
+        plan.limits.total.bytes = HELD * 2;
+    });
+    let before = resident();
+    let mut pours = JoinSet::new();
+    let mut connections = JoinSet::new();
+    for _ in 0..CONNECTIONS {
+        let stream = bed.main.client().await.stream;
+        let (mut send, connection) = h2::client::handshake(stream).await.unwrap();
+        connections.spawn(connection);
+        for _ in 0..STREAMS {
+            send = in_time("room for a stream", send.ready()).await.unwrap();
+            let request = http::Request::post("http://a.example/").body(()).unwrap();
+            let (answer, body) = send.send_request(request, false).unwrap();
+            pours.spawn(async move {
+                let sent = pour_http2(body).await;
+                drop(answer);
+                sent
+            });
+        }
+    }
+    let mut poured = 0;
+    let mut most = 0;
+    while !pours.is_empty() {
+        let held = bed.room.held();
+        assert!(held.bytes <= HELD, "{held:?}");
+        most = most.max(held.bytes);
+        if let Ok(Some(sent)) = timeout(Duration::from_millis(5), pours.join_next()).await {
+            poured += sent.unwrap();
+        }
+    }
+    assert!(most > HELD / 2, "{most}");
+    assert!(poured > HELD, "{poured}");
+    let grown = resident().saturating_sub(before);
+    let allowed = HELD + CONNECTIONS * (WINDOW + EACH);
+    assert!(
+        grown < allowed,
+        "{} MiB, and {} are allowed",
+        grown >> 20,
+        allowed >> 20
+    );
+    drop(connections);
+    bed.main.waiting(0).await;
+    assert_eq!(bed.room.held(), Room::default());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
