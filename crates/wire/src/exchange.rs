@@ -48,7 +48,14 @@ pub(crate) async fn exchange(
     let manner = Manner::of(&method, &head.headers);
 
     // Identify.
-    let (backend, mut response) = match identify(&shard, &connection, &head) {
+    let ambiguous = headers::ambiguous(&head);
+    // Who knows where the next request of such a client would begin.
+    let is_last = ambiguous.is_some() && !is_http2;
+    let identified = match ambiguous {
+        Some(answer) => Err(Instead::Answer(answer)),
+        None => identify(&shard, &connection, &head),
+    };
+    let (backend, mut response) = match identified {
         Ok(backend) => {
             let exchange = Exchange::new(&shard, &connection, &backend, head, body, began);
             let answered = exchange.run().await;
@@ -60,10 +67,15 @@ pub(crate) async fn exchange(
     };
 
     // Finish.
+<<<<<<< HEAD
     let is_switched = backend
         .as_ref()
         .is_some_and(|backend| backend.is_switched());
     if is_switched || shard.shared.life.stage() >= Stage::Leaving {
+=======
+    let is_switched = backend.as_ref().is_some_and(|backend| backend.is_switched());
+    if is_last || is_switched || shard.shared.life.stage() >= Stage::Leaving {
+>>>>>>> wt
         ask_to_move_on(&mut response, &connection, is_http2);
     }
     let finish = Finish {
@@ -88,9 +100,6 @@ fn identify(
             "connect_not_allowed",
             "this is no forward proxy: CONNECT is not served here",
         )));
-    }
-    if let Some(answer) = headers::ambiguous(head) {
-        return Err(Instead::Answer(answer));
     }
     let arrival = Arrival {
         port: connection.port,

@@ -270,10 +270,8 @@ pub(crate) async fn is_so<E: Debug>(what: &str, mut look: impl FnMut() -> Result
 
 /// What comes of this, which must be in time.
 pub(crate) async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
-    match tokio::time::timeout(PATIENCE, future).await {
-        Ok(outcome) => outcome,
-        Err(_) => panic!("not in time: {what}"),
-    }
+    let outcome = tokio::time::timeout(PATIENCE, future).await;
+    outcome.unwrap_or_else(|_| panic!("not in time: {what}"))
 }
 
 /// The server that does all that a server can do.

@@ -33,10 +33,22 @@ pub(crate) struct Seen {
     pub(crate) raw: Vec<u8>,
 }
 
-/// A server that notes what it sees, strictly: one that cannot be understood is a panic in [`Recorder::seen`].
+/// A server that notes what it sees, strictly: what cannot be understood is a panic in [`Recorder::seen`].
 pub(crate) struct Recorder {
     pub(crate) endpoint: Endpoint,
-    seen: Arc<Mutex<Vec<Result<Seen, Vec<u8>>>>>,
+    seen: Noted,
+}
+
+/// Requests, and the bytes of what was none.
+type Noted = Arc<Mutex<Vec<Result<Seen, Vec<u8>>>>>;
+
+/// Why there is no request.
+#[derive(Debug)]
+pub(crate) enum Bad {
+    /// It broke off, as one does whose client is at fault.
+    Off,
+    /// It is not what HTTP says a request is.
+    Garbled,
 }
 
 impl Endpoint {
@@ -100,7 +112,7 @@ impl Recorder {
         Self { endpoint, seen }
     }
 
-    /// What came so far, all of it well-formed.
+    /// What came whole so far, all of it well-formed.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         let seen = self.seen.lock().unwrap();
         seen.iter()
@@ -112,13 +124,13 @@ impl Recorder {
     }
 }
 
-async fn record(mut stream: TcpStream, noted: Arc<Mutex<Vec<Result<Seen, Vec<u8>>>>>) {
+async fn record(mut stream: TcpStream, noted: Noted) {
     let mut buffer = Vec::new();
     loop {
         match read_request(&mut stream, &mut buffer).await {
             Ok(Some(seen)) => noted.lock().unwrap().push(Ok(seen)),
-            Ok(None) => return,
-            Err(()) => {
+            Ok(None) | Err(Bad::Off) => return,
+            Err(Bad::Garbled) => {
                 noted.lock().unwrap().push(Err(buffer));
                 return;
             }
@@ -134,14 +146,18 @@ async fn record(mut stream: TcpStream, noted: Arc<Mutex<Vec<Result<Seen, Vec<u8>
 pub(crate) async fn read_request(
     stream: &mut TcpStream,
     buffer: &mut Vec<u8>,
-) -> Result<Option<Seen>, ()> {
+) -> Result<Option<Seen>, Bad> {
     let mut seen = loop {
         if let Some((seen, length)) = parse(buffer)? {
             buffer.drain(..length);
             break seen;
         }
         if stream.read_buf(buffer).await.unwrap_or(0) == 0 {
-            return if buffer.is_empty() { Ok(None) } else { Err(()) };
+            return if buffer.is_empty() {
+                Ok(None)
+            } else {
+                Err(Bad::Off)
+            };
         }
     };
     let length = seen.header("content-length").map(ToOwned::to_owned);
@@ -149,23 +165,27 @@ pub(crate) async fn read_request(
     match (length, coding.as_deref()) {
         (None, None) => {}
         (Some(length), None) => {
-            let length: usize = length.parse().map_err(drop)?;
+            let length: usize = length.parse().map_err(garbled)?;
             seen.body = take(stream, buffer, length).await?;
             seen.raw.extend(&seen.body);
         }
         (None, Some("chunked")) => loop {
             let line = take_line(stream, buffer).await?;
             seen.raw.extend(line.as_bytes());
-            let digits = line.strip_suffix("\r\n").ok_or(())?;
+            let digits = line.strip_suffix("\r\n").ok_or(Bad::Garbled)?;
             if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-                return Err(());
+                return Err(Bad::Garbled);
             }
-            let length = usize::from_str_radix(digits, 16).map_err(drop)?;
+            let length = usize::from_str_radix(digits, 16).map_err(garbled)?;
             if length == 0 {
                 loop {
                     let line = take_line(stream, buffer).await?;
                     seen.raw.extend(line.as_bytes());
-                    match line.strip_suffix("\r\n").ok_or(())?.split_once(": ") {
+                    match line
+                        .strip_suffix("\r\n")
+                        .ok_or(Bad::Garbled)?
+                        .split_once(": ")
+                    {
                         None => return Ok(Some(seen)),
                         Some((name, value)) => {
                             let name = format!("trailer {}", name.to_ascii_lowercase());
@@ -180,37 +200,52 @@ pub(crate) async fn read_request(
             let end = take(stream, buffer, 2).await?;
             seen.raw.extend(&end);
             if end != b"\r\n" {
-                return Err(());
+                return Err(Bad::Garbled);
             }
         },
-        _ => return Err(()),
+        _ => return Err(Bad::Garbled),
     }
     Ok(Some(seen))
 }
 
+fn garbled<E>(_: E) -> Bad {
+    Bad::Garbled
+}
+
 /// The head of a request, by the letter: CR LF at the ends of lines, no folding, no blank before a colon.
-fn parse(buffer: &[u8]) -> Result<Option<(Seen, usize)>, ()> {
+fn parse(buffer: &[u8]) -> Result<Option<(Seen, usize)>, Bad> {
     let Some(end) = buffer.windows(4).position(|it| it == b"\r\n\r\n") else {
         return Ok(None);
     };
+<<<<<<< HEAD
     let text = std::str::from_utf8(&buffer[..end]).map_err(drop)?;
+=======
+    let text = std::str::from_utf8(&buffer[..end]).map_err(garbled)?;
+>>>>>>> wt
     if text
         .replace("\r\n", "")
         .contains(|it: char| it.is_control() && it != '\t')
     {
+<<<<<<< HEAD
         return Err(());
+=======
+        return Err(Bad::Garbled);
+>>>>>>> wt
     }
     let mut lines = text.split("\r\n");
-    let mut first = lines.next().ok_or(())?.split(' ');
-    let (method, path) = (first.next().ok_or(())?, first.next().ok_or(())?);
+    let mut first = lines.next().ok_or(Bad::Garbled)?.split(' ');
+    let (method, path) = (
+        first.next().ok_or(Bad::Garbled)?,
+        first.next().ok_or(Bad::Garbled)?,
+    );
     if first.next() != Some("HTTP/1.1") || first.next().is_some() {
-        return Err(());
+        return Err(Bad::Garbled);
     }
     let mut headers = Vec::new();
     for line in lines {
-        let (name, value) = line.split_once(": ").ok_or(())?;
+        let (name, value) = line.split_once(": ").ok_or(Bad::Garbled)?;
         if name.is_empty() || name.contains([' ', '\t']) {
-            return Err(());
+            return Err(Bad::Garbled);
         }
         headers.push((name.to_ascii_lowercase(), value.to_owned()));
     }
@@ -224,23 +259,23 @@ fn parse(buffer: &[u8]) -> Result<Option<(Seen, usize)>, ()> {
     Ok(Some((seen, end + 4)))
 }
 
-async fn take(stream: &mut TcpStream, buffer: &mut Vec<u8>, length: usize) -> Result<Vec<u8>, ()> {
+async fn take(stream: &mut TcpStream, buffer: &mut Vec<u8>, length: usize) -> Result<Vec<u8>, Bad> {
     while buffer.len() < length {
         if stream.read_buf(buffer).await.unwrap_or(0) == 0 {
-            return Err(());
+            return Err(Bad::Off);
         }
     }
     Ok(buffer.drain(..length).collect())
 }
 
-async fn take_line(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<String, ()> {
+async fn take_line(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<String, Bad> {
     loop {
         if let Some(end) = buffer.iter().position(|byte| *byte == b'\n') {
             let line = buffer.drain(..=end).collect();
-            return String::from_utf8(line).map_err(drop);
+            return String::from_utf8(line).map_err(garbled);
         }
         if stream.read_buf(buffer).await.unwrap_or(0) == 0 {
-            return Err(());
+            return Err(Bad::Off);
         }
     }
 }

@@ -194,6 +194,48 @@ async fn http2_keeps_its_authority() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_for_two_hosts_is_for_none() {
+    let app = app().await;
+    let bed = Bed::leading_to(app.http());
+    let mut client = bed.main.client().await;
+    let answer = ask(&mut client, "GET / HTTP/1.1\nHost: a\nHost: a\n\n").await;
+    assert_eq!(answer.status, 400);
+    assert_eq!(answer.reason(), "several_hosts");
+    client.closed().await;
+
+    let stream = bed.main.client().await.stream;
+    let (mut send, connection) = h2::client::handshake(stream).await.unwrap();
+    let driver = tokio::spawn(connection);
+    // On one connection, which goes on: others may share it.
+    for (host, status) in [("b.example", 400), ("A.example", 200)] {
+        let request = http::Request::get("http://a.example/echo").header("host", host);
+        let (answer, _) = send.send_request(request.body(()).unwrap(), true).unwrap();
+        assert_eq!(
+            in_time("an answer", answer).await.unwrap().status(),
+            status,
+            "{host}"
+        );
+    }
+    driver.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strange_hosts_lead_to_the_same_backend_as_they_are() {
+    for host in [
+        "",
+        "a.example:99999",
+        "169.254.169.254",
+        "[::1]:80",
+        "../..",
+        "a@b",
+        "ä",
+    ] {
+        let seen = seen_by_endpoint(&format!("GET / HTTP/1.1\nHost: {host}\n\n")).await;
+        assert_eq!(seen.header("host"), Some(host));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_loop_is_found() {
     let bed = Bed::new();
     // It leads to itself.

@@ -8,7 +8,11 @@ mod curl;
 mod grpc;
 mod websocket;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt::{self, Write},
+    sync::Arc,
+    time::Duration,
+};
 
 use sha2::{Digest, Sha256};
 use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
@@ -255,9 +259,17 @@ fn pattern(length: usize) -> Vec<u8> {
 
 /// Length and hash.
 fn sum(bytes: &[u8]) -> (usize, String) {
+<<<<<<< HEAD
     let hash = Sha256::digest(bytes);
     (
         bytes.len(),
         hash.iter().map(|byte| format!("{byte:02x}")).collect(),
     )
+=======
+    let mut hash = String::new();
+    for byte in Sha256::digest(bytes) {
+        write!(hash, "{byte:02x}").unwrap();
+    }
+    (bytes.len(), hash)
+>>>>>>> wt
 }

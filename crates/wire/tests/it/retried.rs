@@ -181,7 +181,7 @@ async fn an_answer_that_breaks_off_is_not_made_to_look_whole() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_kept_connection_that_was_closed_meanwhile_costs_nothing() {
-    let (closed, mut closes) = mpsc::channel(1);
+    let (closed, mut ends) = mpsc::channel(1);
     let seen = Arc::new(Mutex::new(0));
     let noted = Arc::clone(&seen);
     let endpoint = Endpoint::start(move |mut stream, number| {
@@ -206,7 +206,7 @@ async fn a_kept_connection_that_was_closed_meanwhile_costs_nothing() {
     for round in 1..=10 {
         client.send(request("POST")).await;
         assert_eq!(client.answer().await.status, 200);
-        in_time("it is closed", closes.recv()).await;
+        in_time("it is closed", ends.recv()).await;
         assert_eq!(*seen.lock().unwrap(), round);
         assert_eq!(endpoint.connections(), round);
     }
@@ -218,19 +218,50 @@ async fn a_kept_connection_to_an_endpoint_that_died_is_passed_over() {
     let second = app().await;
     let bed = Bed::leading_to(first.http());
     let mut client = bed.main.client().await;
+<<<<<<< HEAD
     client
         .send(request("POST").replace(" / ", " /upload "))
         .await;
+=======
+    client.get("/bytes/1").await;
+>>>>>>> wt
     assert_eq!(client.answer().await.status, 200);
     let addresses = [first.http(), second.http()];
     first.crash().await;
     bed.main.backend.set_endpoints(&addresses);
     for _ in 0..10 {
+<<<<<<< HEAD
         client
             .send(request("POST").replace(" / ", " /upload "))
             .await;
+=======
+        client.get("/bytes/1").await;
+>>>>>>> wt
         assert_eq!(client.answer().await.status, 200);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_http2_connection_to_an_endpoint_that_died_is_passed_over() {
+    let first = app().await;
+    let second = app().await;
+    let bed = Bed::leading_to(first.http());
+    let stream = bed.main.client().await.stream;
+    let (mut send, connection) = h2::client::handshake(stream).await.unwrap();
+    let driver = tokio::spawn(connection);
+    let mut get = || {
+        let request = http::Request::get("http://a.example/bytes/1").body(());
+        let (answer, _) = send.send_request(request.unwrap(), true).unwrap();
+        in_time("an answer", answer)
+    };
+    assert_eq!(get().await.unwrap().status(), 200);
+    let addresses = [first.http(), second.http()];
+    first.crash().await;
+    bed.main.backend.set_endpoints(&addresses);
+    for _ in 0..10 {
+        assert_eq!(get().await.unwrap().status(), 200);
+    }
+    driver.abort();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

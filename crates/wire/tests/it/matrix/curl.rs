@@ -110,17 +110,26 @@ pub(super) async fn get(case: &Case) {
     assert_eq!(sum(&got.bodies[2]), expected, "{case}");
 }
 
+/// One only: curl 7.88 fails with a second on the same connection, whoever the server is.
 pub(super) async fn get_http2(case: &Case) {
     let path = format!("/bytes/{}", case.size.bytes());
     let curl = Curl::new(case).with(&["--http2-prior-knowledge"]);
+<<<<<<< HEAD
     let got = curl.ask(case, &[&path, "/bytes/7"]).await;
     assert_eq!(got.answers, ["200 2 1", "200 2 0"], "{case}");
+=======
+    let got = curl.ask(case, &[&path]).await;
+    assert_eq!(got.answers, ["200 2 1"], "{case}");
+>>>>>>> wt
     assert_eq!(
         sum(&got.bodies[0]),
         sum(&pattern(case.size.bytes())),
         "{case}"
     );
+<<<<<<< HEAD
     assert_eq!(got.bodies[1], pattern(7), "{case}");
+=======
+>>>>>>> wt
 }
 
 /// To where it comes back, or, if only the sending is to be slow, to where it is counted.
@@ -194,7 +203,7 @@ pub(super) async fn trailers(case: &Case) {
 pub(super) async fn events(case: &Case) {
     let (count, pause) = match case.size {
         Size::Small => (10, "0.02"),
-        Size::Large => (20_000, "0"),
+        Size::Large => (2000, "0"),
     };
     let path = format!("/stream?events={count}&seconds={pause}");
     let got = Curl::new(case).with(&["-N"]).ask(case, &[&path]).await;
