@@ -44,7 +44,8 @@ pub(crate) struct ClientConnection {
     born: Instant,
     /// Requests that are worked on: one at a time in HTTP/1.1, many in HTTP/2.
     busy: AtomicU32,
-    /// Since when it does nothing or sends a head, in milliseconds since `born`.
+    /// Since when it does nothing or sends a head, in milliseconds since `born`. Where this begins with a request's head
+    /// or end it is [`UNSEEN`], and set by the first look: the clock is not asked for each request.
     since: AtomicU64,
     /// Some of a request's head has come, but not all.
     in_head: AtomicBool,
@@ -66,6 +67,7 @@ pub(crate) enum Order {
     Abort,
 }
 
+const UNSEEN: u64 = u64::MAX;
 const CLOSE: u8 = 1;
 const ABORT: u8 = 2;
 
@@ -142,7 +144,7 @@ impl ClientConnection {
     }
 
     pub(crate) fn request_ends(&self) {
-        self.note_time();
+        self.since.store(UNSEEN, Ordering::Relaxed);
         self.busy.fetch_sub(1, Ordering::Relaxed);
         self.life.ends(Open::Request);
     }
@@ -158,13 +160,8 @@ impl ClientConnection {
             self.in_head.load(Ordering::Relaxed) || self.is_http2.load(Ordering::Relaxed);
         if self.busy.load(Ordering::Relaxed) == 0 && !is_known {
             self.in_head.store(true, Ordering::Relaxed);
-            self.note_time();
+            self.since.store(UNSEEN, Ordering::Relaxed);
         }
-    }
-
-    fn note_time(&self) {
-        let now = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.since.store(now, Ordering::Relaxed);
     }
 
     /// For how long nothing is going on; none: something is.
@@ -172,8 +169,13 @@ impl ClientConnection {
         if self.busy.load(Ordering::Relaxed) > 0 {
             return None;
         }
-        let since = Duration::from_millis(self.since.load(Ordering::Relaxed));
-        Some(self.born.elapsed().saturating_sub(since))
+        let now = self.born.elapsed();
+        let stamp = u64::try_from(now.as_millis()).unwrap_or(UNSEEN - 1);
+        let since = self
+            .since
+            .compare_exchange(UNSEEN, stamp, Ordering::Relaxed, Ordering::Relaxed)
+            .map_or_else(|since| since, |_| stamp);
+        Some(now.saturating_sub(Duration::from_millis(since)))
     }
 
     pub(crate) fn order(&self, order: Order) {

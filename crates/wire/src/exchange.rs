@@ -67,15 +67,10 @@ pub(crate) async fn exchange(
     };
 
     // Finish.
-<<<<<<< HEAD
     let is_switched = backend
         .as_ref()
         .is_some_and(|backend| backend.is_switched());
-    if is_switched || shard.shared.life.stage() >= Stage::Leaving {
-=======
-    let is_switched = backend.as_ref().is_some_and(|backend| backend.is_switched());
     if is_last || is_switched || shard.shared.life.stage() >= Stage::Leaving {
->>>>>>> wt
         ask_to_move_on(&mut response, &connection, is_http2);
     }
     let finish = Finish {

@@ -20,6 +20,17 @@ const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const HTTP: HeaderValue = HeaderValue::from_static("http");
 
+/// Besides `Connection`, those that it names, and `TE`, which is kept in part.
+const HOP_BY_HOP: [HeaderName; 7] = [
+    KEEP_ALIVE,
+    PROXY_CONNECTION,
+    PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HTTP2_SETTINGS,
+];
+
 /// So often may a request pass through the same backend before it is a loop. A service may call itself, and a proxy
 /// within it may keep the header; but not again and again.
 const PASSES: usize = 2;
@@ -154,6 +165,10 @@ fn without_login(authority: &str) -> &str {
 }
 
 fn strip_hop_by_hop(headers: &mut HeaderMap) {
+    // Most messages have none of them: one walk instead of a lookup for each.
+    if !headers.keys().any(is_hop_by_hop) {
+        return;
+    }
     if headers.contains_key(CONNECTION) {
         let named: Vec<HeaderName> = names_in_connection(headers)
             .filter_map(|name| HeaderName::from_bytes(name).ok())
@@ -166,15 +181,7 @@ fn strip_hop_by_hop(headers: &mut HeaderMap) {
         }
         headers.remove(CONNECTION);
     }
-    for name in [
-        KEEP_ALIVE,
-        PROXY_CONNECTION,
-        PROXY_AUTHENTICATE,
-        PROXY_AUTHORIZATION,
-        TRANSFER_ENCODING,
-        UPGRADE,
-        HTTP2_SETTINGS,
-    ] {
+    for name in &HOP_BY_HOP {
         headers.remove(name);
     }
     if let Some(te) = headers.get(TE) {
@@ -185,6 +192,10 @@ fn strip_hop_by_hop(headers: &mut HeaderMap) {
             headers.insert(TE, HeaderValue::from_static("trailers"));
         }
     }
+}
+
+fn is_hop_by_hop(name: &HeaderName) -> bool {
+    *name == CONNECTION || *name == TE || HOP_BY_HOP.contains(name)
 }
 
 fn names_in_connection(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {

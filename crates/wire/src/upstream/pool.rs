@@ -39,7 +39,8 @@ pub(crate) struct Pool {
 #[derive(Debug)]
 struct Idle {
     connection: Box<Http1>,
-    since: Instant,
+    /// Set by the first look at it: the clock is not asked for each request.
+    since: Option<Instant>,
 }
 
 impl Pool {
@@ -57,7 +58,7 @@ impl Pool {
         let connections = idle.get_mut(&address)?;
         while let Some(mut last) = connections.pop() {
             self.count.fetch_sub(1, Ordering::Relaxed);
-            if last.since.elapsed() < self.limits.idle_for && last.connection.is_usable() {
+            if last.connection.is_usable() {
                 return Some(last.connection);
             }
         }
@@ -76,7 +77,7 @@ impl Pool {
         if connections.len() < self.limits.idle_per_endpoint {
             connections.push(Idle {
                 connection,
-                since: Instant::now(),
+                since: None,
             });
         } else {
             self.count.fetch_sub(1, Ordering::Relaxed);
@@ -86,10 +87,12 @@ impl Pool {
     /// Drops those that were closed by the other side or have waited too long.
     pub(crate) fn tidy(&self) {
         let mut idle = lock(&self.idle);
+        let now = Instant::now();
         for connections in idle.values_mut() {
             let before = connections.len();
             connections.retain_mut(|it| {
-                it.since.elapsed() < self.limits.idle_for && it.connection.is_usable()
+                let since = *it.since.get_or_insert(now);
+                now.duration_since(since) < self.limits.idle_for && it.connection.is_usable()
             });
             self.count
                 .fetch_sub(before - connections.len(), Ordering::Relaxed);

@@ -217,20 +217,12 @@ fn parse(buffer: &[u8]) -> Result<Option<(Seen, usize)>, Bad> {
     let Some(end) = buffer.windows(4).position(|it| it == b"\r\n\r\n") else {
         return Ok(None);
     };
-<<<<<<< HEAD
-    let text = std::str::from_utf8(&buffer[..end]).map_err(drop)?;
-=======
     let text = std::str::from_utf8(&buffer[..end]).map_err(garbled)?;
->>>>>>> wt
     if text
         .replace("\r\n", "")
         .contains(|it: char| it.is_control() && it != '\t')
     {
-<<<<<<< HEAD
-        return Err(());
-=======
         return Err(Bad::Garbled);
->>>>>>> wt
     }
     let mut lines = text.split("\r\n");
     let mut first = lines.next().ok_or(Bad::Garbled)?.split(' ');

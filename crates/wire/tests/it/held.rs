@@ -59,30 +59,17 @@ async fn they_go_in_the_order_in_which_they_came() {
     }
     let mut order = order.lock().unwrap().clone();
     order.sort();
-<<<<<<< HEAD
-    let expected: Vec<_> = (0..50)
-=======
     let expected: Vec<_> = (0..COUNT)
->>>>>>> wt
         .map(|number| (number, format!("/{number}")))
         .collect();
     assert_eq!(order, expected);
     assert_eq!(bed.room.held(), Room::default());
-<<<<<<< HEAD
-    let notes = bed.main.notes.all();
-    let waits: Vec<_> = notes
-        .iter()
-        .filter(|it| matches!(it, Note::Waits(_)))
-        .collect();
-    let counted: Vec<_> = (1..=50).map(Note::Waits).collect();
-=======
     let told = bed.main.notes.all();
     let waits: Vec<_> = told
         .iter()
         .filter(|it| matches!(it, Note::Waits(_)))
         .collect();
     let counted: Vec<_> = (1..=COUNT).map(Note::Waits).collect();
->>>>>>> wt
     assert_eq!(waits, counted.iter().collect::<Vec<_>>());
     assert_eq!(bed.main.notes.count(&Note::FirstByte), COUNT);
     bed.main.notes.has(&Note::Finished(200), COUNT).await;

@@ -259,17 +259,9 @@ fn pattern(length: usize) -> Vec<u8> {
 
 /// Length and hash.
 fn sum(bytes: &[u8]) -> (usize, String) {
-<<<<<<< HEAD
-    let hash = Sha256::digest(bytes);
-    (
-        bytes.len(),
-        hash.iter().map(|byte| format!("{byte:02x}")).collect(),
-    )
-=======
     let mut hash = String::new();
     for byte in Sha256::digest(bytes) {
         write!(hash, "{byte:02x}").unwrap();
     }
     (bytes.len(), hash)
->>>>>>> wt
 }

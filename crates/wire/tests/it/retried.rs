@@ -218,25 +218,13 @@ async fn a_kept_connection_to_an_endpoint_that_died_is_passed_over() {
     let second = app().await;
     let bed = Bed::leading_to(first.http());
     let mut client = bed.main.client().await;
-<<<<<<< HEAD
-    client
-        .send(request("POST").replace(" / ", " /upload "))
-        .await;
-=======
     client.get("/bytes/1").await;
->>>>>>> wt
     assert_eq!(client.answer().await.status, 200);
     let addresses = [first.http(), second.http()];
     first.crash().await;
     bed.main.backend.set_endpoints(&addresses);
     for _ in 0..10 {
-<<<<<<< HEAD
-        client
-            .send(request("POST").replace(" / ", " /upload "))
-            .await;
-=======
         client.get("/bytes/1").await;
->>>>>>> wt
         assert_eq!(client.answer().await.status, 200);
     }
 }

@@ -165,9 +165,9 @@ async fn http2_bodies_without_an_end() {
             let request = http::Request::post("http://a.example/").body(()).unwrap();
             let (answer, body) = send.send_request(request, false).unwrap();
             pours.spawn(async move {
-                let sent = pour_http2(body).await;
+                let bytes = pour_http2(body).await;
                 drop(answer);
-                sent
+                bytes
             });
         }
     }

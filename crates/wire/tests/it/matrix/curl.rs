@@ -114,22 +114,13 @@ pub(super) async fn get(case: &Case) {
 pub(super) async fn get_http2(case: &Case) {
     let path = format!("/bytes/{}", case.size.bytes());
     let curl = Curl::new(case).with(&["--http2-prior-knowledge"]);
-<<<<<<< HEAD
-    let got = curl.ask(case, &[&path, "/bytes/7"]).await;
-    assert_eq!(got.answers, ["200 2 1", "200 2 0"], "{case}");
-=======
     let got = curl.ask(case, &[&path]).await;
     assert_eq!(got.answers, ["200 2 1"], "{case}");
->>>>>>> wt
     assert_eq!(
         sum(&got.bodies[0]),
         sum(&pattern(case.size.bytes())),
         "{case}"
     );
-<<<<<<< HEAD
-    assert_eq!(got.bodies[1], pattern(7), "{case}");
-=======
->>>>>>> wt
 }
 
 /// To where it comes back, or, if only the sending is to be slow, to where it is counted.
