@@ -1,0 +1,285 @@
+//! Where the data plane is tried: a [`Wire`] on loopback, backends that are led to by port, and notes of what they were
+//! told.
+
+use std::{
+    collections::HashMap,
+    fmt::Debug,
+    future::Future,
+    net::SocketAddr,
+    sync::{Arc, Mutex, RwLock},
+    time::{Duration, Instant},
+};
+
+use http::{HeaderValue, StatusCode};
+use weir_lab::app::{App, Settings as AppSettings};
+use weir_wire::{
+    PoolLimits,
+    answer::Answer,
+    backend::{Backend, BackendName, Finished, Observer},
+    client::Patience,
+    hold::{Limits, Owner, Room},
+    life::{Life, Open},
+    listen::Wire,
+    shard::{Arrival, Instead, Settings, Site},
+    waiting::WaitingRoom,
+};
+
+use crate::client::Client;
+
+/// After so long, what has not happened will not.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How the bed is made.
+pub(crate) struct Plan {
+    pub(crate) settings: Settings,
+    pub(crate) limits: Limits,
+}
+
+/// A data plane with one backend to begin with.
+pub(crate) struct Bed {
+    pub(crate) wire: Arc<Wire>,
+    pub(crate) room: Arc<WaitingRoom>,
+    site: Arc<ByPort>,
+    /// The one that is there from the beginning.
+    pub(crate) main: Way,
+}
+
+/// A backend, and the port that leads to it.
+#[derive(Clone)]
+pub(crate) struct Way {
+    pub(crate) backend: Arc<Backend>,
+    pub(crate) port: u16,
+    pub(crate) notes: Arc<Notes>,
+}
+
+/// What a backend's observer was told.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    list: Mutex<Vec<Note>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Note {
+    Waits(usize),
+    FirstByte,
+    Finished(u16),
+    Refused(&'static str),
+    Retried(&'static str),
+}
+
+#[derive(Default)]
+struct ByPort(RwLock<HashMap<u16, Arc<Backend>>>);
+
+struct Writes(Arc<Notes>);
+
+impl Default for Plan {
+    fn default() -> Self {
+        let room = Room {
+            requests: 1000,
+            bytes: 64 << 20,
+        };
+        Self {
+            settings: Settings {
+                shards: 2,
+                max_connections: 1000,
+                max_head: 64 * 1024,
+                patience: Patience {
+                    head: Duration::from_mins(1),
+                    silent: Duration::from_mins(1),
+                    idle: Duration::from_mins(1),
+                },
+                hold_time: Duration::from_mins(1),
+                max_replay: 1 << 20,
+                connect_time: Duration::from_secs(1),
+                pool: PoolLimits {
+                    idle: 100,
+                    idle_per_endpoint: 20,
+                    idle_for: Duration::from_mins(1),
+                },
+                http2: true,
+            },
+            limits: Limits {
+                total: room,
+                each: room,
+            },
+        }
+    }
+}
+
+impl Bed {
+    /// One backend that sleeps, and nothing unusual.
+    pub(crate) fn new() -> Self {
+        Self::planned(|_| {})
+    }
+
+    /// The same with some things changed.
+    pub(crate) fn planned(change: impl FnOnce(&mut Plan)) -> Self {
+        let mut plan = Plan::default();
+        change(&mut plan);
+        let site = Arc::new(ByPort::default());
+        let room = WaitingRoom::new(plan.limits);
+        let life = Arc::new(Life::default());
+        let address = [127, 0, 0, 1].into();
+        let wire = Wire::start(address, plan.settings, Arc::clone(&site) as _, life).unwrap();
+        let main = add(&wire, &room, &site, "main", 0);
+        Self {
+            wire,
+            room,
+            site,
+            main,
+        }
+    }
+
+    /// One backend with this endpoint.
+    pub(crate) fn leading_to(endpoint: SocketAddr) -> Self {
+        let bed = Self::new();
+        bed.main.backend.set_endpoints(&[endpoint]);
+        bed
+    }
+
+    /// Another backend that sleeps, with a port of its own.
+    pub(crate) fn add(&self, name: &str, owner: u64) -> Way {
+        add(&self.wire, &self.room, &self.site, name, owner)
+    }
+
+    /// Waits until so many are open.
+    pub(crate) async fn open(&self, what: Open, count: usize) {
+        is_so(&format!("{count} {what:?} open"), || {
+            let open = self.wire.life().count(what);
+            if open == count { Ok(()) } else { Err(open) }
+        })
+        .await;
+    }
+}
+
+fn add(wire: &Wire, room: &Arc<WaitingRoom>, site: &ByPort, name: &str, owner: u64) -> Way {
+    let notes = Arc::new(Notes::default());
+    let name = BackendName {
+        display: name.into(),
+        via: HeaderValue::try_from(format!("1.1 {name}.weir")).unwrap(),
+        host: HeaderValue::try_from(format!("{name}.default")).unwrap(),
+        owner: Owner(owner),
+    };
+    let observer = Box::new(Writes(Arc::clone(&notes)));
+    let backend = Backend::new(name, Arc::clone(room), observer);
+    let port = wire.open(0).unwrap();
+    site.0.write().unwrap().insert(port, Arc::clone(&backend));
+    Way {
+        backend,
+        port,
+        notes,
+    }
+}
+
+impl Way {
+    pub(crate) fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port).into()
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address())
+    }
+
+    pub(crate) async fn client(&self) -> Client {
+        Client::connect(self.address()).await
+    }
+
+    /// Waits until so many requests wait.
+    pub(crate) async fn waiting(&self, count: usize) {
+        is_so(&format!("{count} requests wait"), || {
+            let state = self.backend.line_state();
+            if state.waiting == count {
+                Ok(())
+            } else {
+                Err(state)
+            }
+        })
+        .await;
+    }
+}
+
+impl Notes {
+    pub(crate) fn all(&self) -> Vec<Note> {
+        self.list.lock().unwrap().clone()
+    }
+
+    pub(crate) fn count(&self, wanted: &Note) -> usize {
+        self.all().iter().filter(|note| *note == wanted).count()
+    }
+
+    /// Waits until this was noted so often.
+    pub(crate) async fn has(&self, wanted: &Note, times: usize) {
+        is_so(&format!("{times} times {wanted:?}"), || {
+            if self.count(wanted) == times {
+                Ok(())
+            } else {
+                Err(self.all())
+            }
+        })
+        .await;
+    }
+
+    fn add(&self, note: Note) {
+        self.list.lock().unwrap().push(note);
+    }
+}
+
+impl Site for ByPort {
+    fn identify(&self, arrival: &Arrival<'_>) -> Result<Arc<Backend>, Instead> {
+        let backends = self.0.read().unwrap();
+        backends.get(&arrival.port).cloned().ok_or_else(|| {
+            let answer = Answer::new(StatusCode::NOT_FOUND, "unknown", "nobody is here");
+            Instead::Answer(answer)
+        })
+    }
+}
+
+impl Observer for Writes {
+    fn waits(&self, waiting: usize) {
+        self.0.add(Note::Waits(waiting));
+    }
+
+    fn first_byte(&self, _: Duration) {
+        self.0.add(Note::FirstByte);
+    }
+
+    fn finished(&self, finished: &Finished<'_>) {
+        self.0.add(Note::Finished(finished.status.as_u16()));
+    }
+
+    fn refused(&self, reason: &'static str) {
+        self.0.add(Note::Refused(reason));
+    }
+
+    fn retried(&self, reason: &'static str) {
+        self.0.add(Note::Retried(reason));
+    }
+}
+
+/// Looks again and again until it is so.
+pub(crate) async fn is_so<E: Debug>(what: &str, mut look: impl FnMut() -> Result<(), E>) {
+    let deadline = Instant::now() + PATIENCE;
+    while let Err(seen) = look() {
+        assert!(
+            Instant::now() < deadline,
+            "not so in time: {what}; last seen: {seen:?}"
+        );
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// What comes of this, which must be in time.
+pub(crate) async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
+    let outcome = tokio::time::timeout(PATIENCE, future).await;
+    outcome.unwrap_or_else(|_| panic!("not in time: {what}"))
+}
+
+/// The server that does all that a server can do.
+pub(crate) async fn app() -> App {
+    App::start(AppSettings {
+        tcp_listen: None,
+        ..AppSettings::default()
+    })
+    .await
+    .unwrap()
+}

@@ -1,0 +1,122 @@
+//! Endpoints that take connections and say nothing, and clients that do.
+
+use std::time::Duration;
+
+use tokio::{io::AsyncReadExt, sync::mpsc};
+use weir_wire::life::Open;
+
+use crate::{
+    bed::{Bed, app, in_time, is_so},
+    endpoint::{Endpoint, Recorder},
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_endpoint_holds_up_nobody_else_and_its_client_can_leave() {
+    let (ended, mut ends) = mpsc::channel(1);
+    let endpoint = Endpoint::start(move |mut stream, _| {
+        let ended = ended.clone();
+        async move {
+            let mut sink = Vec::new();
+            let _ = stream.read_to_end(&mut sink).await;
+            ended.send(()).await.unwrap();
+        }
+    })
+    .await;
+    let app = app().await;
+    let bed = Bed::leading_to(endpoint.address);
+    let other = bed.add("other", 1);
+    other.backend.set_endpoints(&[app.http()]);
+    for head in [
+        "GET / HTTP/1.1\r\nhost: a\r\n\r\n",
+        "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\n\r\n12345",
+        "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 500\r\n\r\n12345",
+    ] {
+        let mut client = bed.main.client().await;
+        client.send(head).await;
+        bed.open(Open::Request, 1).await;
+        let mut beside = other.client().await;
+        for _ in 0..20 {
+            beside.get("/bytes/10").await;
+            assert_eq!(beside.answer().await.body.len(), 10);
+        }
+        drop(beside);
+        drop(client);
+        in_time("the endpoint is left as well", ends.recv()).await;
+        bed.open(Open::Request, 0).await;
+        bed.open(Open::Connection, 0).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_endpoint_is_sent_all_that_wait_not_only_the_first_few() {
+    let endpoint = Endpoint::silent().await;
+    let bed = Bed::new();
+    let mut clients = Vec::new();
+    for _ in 0..80 {
+        let mut client = bed.main.client().await;
+        client.get("/").await;
+        clients.push(client);
+    }
+    bed.main.waiting(80).await;
+    bed.main.backend.set_endpoints(&[endpoint.address]);
+    is_so("it has all", || match endpoint.connections() {
+        80 => Ok(()),
+        other => Err(other),
+    })
+    .await;
+    assert_eq!(bed.main.backend.line_state().waiting, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_say_nothing_or_only_half_of_it_are_closed() {
+    let bed = Bed::planned(|plan| {
+        plan.settings.patience.head = Duration::from_millis(500);
+        plan.settings.patience.silent = Duration::from_millis(500);
+        plan.settings.patience.idle = Duration::from_millis(500);
+    });
+    let recorder = Recorder::start().await;
+    bed.main.backend.set_endpoints(&[recorder.endpoint.address]);
+    for said in [
+        "",
+        "P",
+        "GET / HTTP/1.1\r\nhost:",
+        "PRI * HTTP/2.0\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ] {
+        let mut client = bed.main.client().await;
+        client.send(said).await;
+        in_time(said, client.rest()).await;
+    }
+    let mut idle = bed.main.client().await;
+    idle.get("/").await;
+    assert_eq!(idle.answer().await.status, 200);
+    idle.closed().await;
+    bed.open(Open::Connection, 0).await;
+    assert_eq!(recorder.seen().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_http2_client_that_only_pings_is_idle_not_slow() {
+    let bed = Bed::planned(|plan| plan.settings.patience.head = Duration::from_millis(300));
+    let app = app().await;
+    bed.main.backend.set_endpoints(&[app.http()]);
+    let stream = bed.main.client().await.stream;
+    let (mut send, mut connection) = h2::client::handshake(stream).await.unwrap();
+    let mut ping = connection.ping_pong().unwrap();
+    let driver = tokio::spawn(connection);
+    let request = || {
+        let request = http::Request::get("http://a.example/bytes/10");
+        request.body(()).unwrap()
+    };
+    let (answer, _) = send.send_request(request(), true).unwrap();
+    let mut body = in_time("an answer", answer).await.unwrap().into_body();
+    while body.data().await.is_some() {}
+    in_time("a pong", ping.ping(h2::Ping::opaque()))
+        .await
+        .unwrap();
+    // One look a second is taken at who is slow: two seconds later it has seen this one.
+    let ends = tokio::time::timeout(Duration::from_millis(2500), driver);
+    assert!(ends.await.is_err(), "it was closed");
+    let (answer, _) = send.send_request(request(), true).unwrap();
+    assert_eq!(in_time("an answer", answer).await.unwrap().status(), 200);
+}

@@ -1,0 +1,61 @@
+//! After the switch: clients are served on, and asked to go elsewhere.
+
+use http::Request;
+
+use crate::bed::{Bed, app, in_time};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_requests_on_one_connection_across_the_switch() {
+    let app = app().await;
+    let bed = Bed::new();
+    let mut client = bed.main.client().await;
+    client.get("/bytes/1").await;
+    bed.main.waiting(1).await;
+    bed.main.backend.set_endpoints(&[app.http()]);
+    let answer = client.answer().await;
+    assert_eq!(answer.body.len(), 1);
+    assert_eq!(answer.header("connection"), None);
+    // And back to sleep, and awake again.
+    bed.main.backend.set_endpoints(&[]);
+    client.get("/bytes/2").await;
+    bed.main.waiting(1).await;
+    bed.main.backend.set_endpoints(&[app.http()]);
+    assert_eq!(client.answer().await.body.len(), 2);
+    bed.main.backend.set_switched(true);
+    client.get("/bytes/3").await;
+    let answer = client.answer().await;
+    assert_eq!(answer.body.len(), 3);
+    assert_eq!(answer.header("connection"), Some("close"));
+    client.closed().await;
+    bed.main.backend.set_switched(false);
+    let mut client = bed.main.client().await;
+    client.get("/bytes/4").await;
+    assert_eq!(client.answer().await.header("connection"), None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_http2_connection_is_asked_to_end_when_its_streams_have() {
+    let app = app().await;
+    let bed = Bed::leading_to(app.http());
+    let stream = bed.main.client().await.stream;
+    let (mut send, connection) = h2::client::handshake(stream).await.unwrap();
+    let driver = tokio::spawn(connection);
+    let get = |path: &str| {
+        let request = Request::get(format!("http://a.example{path}"));
+        request.body(()).unwrap()
+    };
+    // One that is under way stays.
+    let (slow, _) = send.send_request(get("/delay/1"), true).unwrap();
+    bed.main.backend.set_switched(true);
+    let (quick, _) = send.send_request(get("/bytes/1"), true).unwrap();
+    let quick = in_time("an answer", quick).await.unwrap();
+    assert_eq!(quick.headers().get("connection"), None);
+    let slow = in_time("the slow answer", slow).await.unwrap();
+    assert_eq!(slow.status(), 200);
+    drop((quick, slow));
+    in_time("the connection ends", driver)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(send.ready().await.is_err(), "it takes no more");
+}
