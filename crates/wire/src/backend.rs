@@ -184,6 +184,11 @@ impl Backend {
         self.observer.waits(self.line_state().waiting);
     }
 
+    /// The last of those that waited has gone: the next wake begins with the next request.
+    pub(crate) fn nobody_waits(&self) {
+        self.waits_since.store(0, Ordering::Relaxed);
+    }
+
     /// Seconds after which it is worth to come again.
     pub(crate) fn retry_after(&self) -> u64 {
         let waited = self.waits_for().unwrap_or_default();

@@ -6,14 +6,15 @@
 use std::{
     net::SocketAddr,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock, Weak,
         atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering},
     },
+    task::{Context, Poll, Waker},
     time::{Duration, Instant},
 };
 
 use http::HeaderValue;
-use tokio::sync::Notify;
+use tokio::{io::Interest, net::TcpStream, sync::Notify};
 
 use crate::{
     life::{Life, Open},
@@ -47,9 +48,13 @@ pub(crate) struct ClientConnection {
     since: AtomicU64,
     /// Some of a request's head has come, but not all.
     in_head: AtomicBool,
+    /// Bytes that come are not always a head there: pings, settings, windows.
+    is_http2: AtomicBool,
     has_spoken: AtomicBool,
     order: AtomicU8,
     ordered: Notify,
+    /// Its socket, as long as that is open.
+    stream: OnceLock<Weak<Mutex<TcpStream>>>,
 }
 
 /// What a connection is told from outside.
@@ -105,10 +110,28 @@ impl ClientConnection {
             busy: AtomicU32::new(0),
             since: AtomicU64::new(0),
             in_head: AtomicBool::new(false),
+            is_http2: AtomicBool::new(false),
             has_spoken: AtomicBool::new(false),
             order: AtomicU8::new(0),
             ordered: Notify::new(),
+            stream: OnceLock::new(),
         }
+    }
+
+    pub(crate) fn speaks_through(&self, stream: &Arc<Mutex<TcpStream>>) {
+        // Said once for each connection.
+        let _ = self.stream.set(Arc::downgrade(stream));
+    }
+
+    /// Whether the client has closed its side. Usually that is read; but not while it has sent more than is wanted yet.
+    fn has_hung_up(&self) -> bool {
+        let Some(stream) = self.stream.get().and_then(Weak::upgrade) else {
+            return false;
+        };
+        let stream = lock(&stream);
+        let ready = std::pin::pin!(stream.ready(Interest::READABLE));
+        let ready = ready.poll(&mut Context::from_waker(Waker::noop()));
+        matches!(ready, Poll::Ready(Ok(ready)) if ready.is_read_closed())
     }
 
     pub(crate) fn request_begins(&self) {
@@ -124,9 +147,15 @@ impl ClientConnection {
         self.life.ends(Open::Request);
     }
 
+    pub(crate) fn speaks_http2(&self) {
+        self.is_http2.store(true, Ordering::Relaxed);
+        self.in_head.store(false, Ordering::Relaxed);
+    }
+
     /// Bytes came.
     pub(crate) fn bytes_came(&self) {
-        if self.busy.load(Ordering::Relaxed) == 0 && !self.in_head.load(Ordering::Relaxed) {
+        let is_known = self.in_head.load(Ordering::Relaxed) || self.is_http2.load(Ordering::Relaxed);
+        if self.busy.load(Ordering::Relaxed) == 0 && !is_known {
             self.in_head.store(true, Ordering::Relaxed);
             self.note_time();
         }
@@ -185,7 +214,9 @@ impl Clients {
         life: &Arc<Life>,
     ) -> Option<Entry> {
         let mut list = lock(&self.list);
-        if list.slots.len() - list.free.len() >= self.limit && !list.close_one() {
+        // Tunnels have left the list, but not the house.
+        let open = list.slots.len() - list.free.len() + life.count(Open::Tunnel);
+        if open >= self.limit && !list.close_one() {
             return None;
         }
         let connection = Arc::new(ClientConnection::new(peer, port, Arc::clone(life)));
@@ -202,11 +233,14 @@ impl Clients {
         })
     }
 
-    /// Ends connections whose time is up.
+    /// Ends connections whose time is up, and those whose client has gone.
     pub(crate) fn tidy(&self) {
         let list = lock(&self.list);
         for connection in list.slots.iter().flatten() {
             let Some(idle) = connection.idle_for() else {
+                if connection.has_hung_up() {
+                    connection.order(Order::Abort);
+                }
                 continue;
             };
             let patience = if connection.in_head.load(Ordering::Relaxed) {

@@ -5,7 +5,7 @@ use std::{
     future::Future,
     io,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex},
     task::{Context, Poll},
 };
 
@@ -23,7 +23,8 @@ use tokio::{
 use crate::{
     client::{ClientConnection, Entry, Order},
     exchange::exchange,
-    replay::LARGEST_PIECE,
+    lock,
+    replay::READ_BUFFER,
     shard::Shard,
 };
 
@@ -66,6 +67,11 @@ async fn try_serve(
         return Ok(());
     };
     let is_http2 = said.bytes == *PREFACE;
+    if is_http2 {
+        connection.speaks_http2();
+    }
+    let stream = Arc::new(Mutex::new(stream));
+    connection.speaks_through(&stream);
     let io = TokioIo::new(Conversation {
         said,
         stream,
@@ -90,8 +96,7 @@ async fn try_serve(
         until_told(conversation, connection, http2::Connection::graceful_shutdown).await?;
     } else {
         let conversation = http1::Builder::new()
-            .max_buf_size(settings.max_head.max(LARGEST_PIECE))
-            .pipeline_flush(true)
+            .max_buf_size(settings.max_head.max(READ_BUFFER))
             .serve_connection(io, service)
             .with_upgrades();
         until_told(
@@ -168,7 +173,8 @@ struct Said {
 #[derive(Debug)]
 struct Conversation {
     said: Said,
-    stream: TcpStream,
+    /// Also looked at by who watches over connections, once a second.
+    stream: Arc<Mutex<TcpStream>>,
     connection: Arc<ClientConnection>,
 }
 
@@ -187,7 +193,7 @@ impl AsyncRead for Conversation {
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
-        let outcome = Pin::new(&mut this.stream).poll_read(context, buffer);
+        let outcome = Pin::new(&mut *lock(&this.stream)).poll_read(context, buffer);
         if buffer.filled().len() > before {
             this.connection.bytes_came();
         }
@@ -197,19 +203,20 @@ impl AsyncRead for Conversation {
 
 impl AsyncWrite for Conversation {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        Pin::new(&mut *lock(&self.stream)).poll_write(context, bytes)
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+    /// Nothing to do: a socket keeps nothing back.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *lock(&self.stream)).poll_shutdown(context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -217,10 +224,10 @@ impl AsyncWrite for Conversation {
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        Pin::new(&mut *lock(&self.stream)).poll_write_vectored(context, slices)
     }
 }

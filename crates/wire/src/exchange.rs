@@ -46,7 +46,14 @@ pub(crate) async fn exchange(
     let manner = Manner::of(&method, &head.headers);
 
     // Identify.
-    let (backend, mut response) = match identify(&shard, &connection, &head) {
+    let ambiguous = headers::ambiguous(&head);
+    // Who knows where the next request of such a client would begin.
+    let is_last = ambiguous.is_some() && !is_http2;
+    let identified = match ambiguous {
+        Some(answer) => Err(Instead::Answer(answer)),
+        None => identify(&shard, &connection, &head),
+    };
+    let (backend, mut response) = match identified {
         Ok(backend) => {
             let exchange = Exchange::new(&shard, &connection, &backend, head, body, began);
             let answered = exchange.run().await;
@@ -59,7 +66,7 @@ pub(crate) async fn exchange(
 
     // Finish.
     let is_switched = backend.as_ref().is_some_and(|backend| backend.is_switched());
-    if is_switched || shard.shared.life.stage() >= Stage::Leaving {
+    if is_last || is_switched || shard.shared.life.stage() >= Stage::Leaving {
         ask_to_move_on(&mut response, &connection, is_http2);
     }
     let finish = Finish {
@@ -107,10 +114,14 @@ fn identify(
 fn ask_to_move_on(response: &mut Response<Outgoing>, connection: &ClientConnection, is_http2: bool) {
     if is_http2 {
         connection.order(Order::Close);
-    } else if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+    } else if !is_upgrade(response) {
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(CONNECTION, close);
     }
+}
+
+fn is_upgrade<B>(response: &Response<B>) -> bool {
+    response.status() == StatusCode::SWITCHING_PROTOCOLS
 }
 
 /// A request whose backend is known.
@@ -178,13 +189,14 @@ impl<'a> Exchange<'a> {
     /// Admit, and the way to an endpoint: at once if one is ready and nobody waits, else through the line.
     async fn run(mut self) -> Result<Response<Outgoing>, Answer> {
         if let Some(picked) = self.backend.pick_unless_others_wait() {
-            match self.attempt(picked).await {
+            let cause = match self.attempt(picked).await {
                 Ok(response) => return Ok(response),
-                Err(cause) => self.backend.observer.retried(cause.as_str()),
-            }
+                Err(cause) => cause,
+            };
             if self.message.is_none() {
                 return Err(self.failed());
             }
+            self.backend.observer.retried(cause.as_str());
         }
         // Seldom, and large: not in the future of every request.
         Box::pin(held::hold(self)).await
@@ -225,6 +237,14 @@ impl<'a> Exchange<'a> {
         let (request, spare) = message.into_request(self.is_idempotent);
         let outcome = match connected {
             Connected::Http1(mut connection) => match connection.exchange(request).await {
+                Ok(response) if self.upgrade.is_none() && is_upgrade(&response) => {
+                    // To something that nobody asked for.
+                    let failure = Failure {
+                        cause: Cause::Garbled,
+                        unsent: None,
+                    };
+                    Err((failure, picked))
+                }
                 Ok(response) => Ok(self.answer_http1(response, connection, picked)),
                 Err(failure) => Err((failure, picked)),
             },
@@ -262,7 +282,7 @@ impl<'a> Exchange<'a> {
         picked: Picked,
     ) -> Response<Outgoing> {
         picked.works();
-        let is_upgrade = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+        let is_upgrade = is_upgrade(&response);
         let agreed = is_upgrade.then(|| hyper::upgrade::on(&mut response));
         let (mut head, body) = response.into_parts();
         headers::prepare_response(&mut head, is_upgrade);

@@ -1,7 +1,7 @@
 //! What becomes of headers on the way: hop-by-hop ones end here, forwarding ones are added, all others pass unchanged.
 
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Uri, Version,
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, Version,
     header::{
         CONNECTION, EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING,
         UPGRADE, VIA,
@@ -10,7 +10,7 @@ use http::{
     uri::PathAndQuery,
 };
 
-use crate::backend::BackendName;
+use crate::{answer::Answer, backend::BackendName};
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
@@ -32,6 +32,28 @@ pub(crate) fn is_loop(headers: &HeaderMap, backend: &BackendName) -> bool {
         .iter()
         .flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
     entries.filter(|entry| entry.trim_ascii() == ours).count() >= PASSES
+}
+
+/// What to answer to a head that others would understand in another way than we do (RFC 9112, 3.2 and 6.1; RFC 9113, 8.3.1).
+pub(crate) fn ambiguous(head: &request::Parts) -> Option<Answer> {
+    let mut hosts = head.headers.get_all(HOST).iter();
+    let host = hosts.next();
+    let contradicts = match (head.version, head.uri.authority(), host) {
+        (Version::HTTP_2, Some(authority), Some(host)) => {
+            !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes())
+        }
+        _ => false,
+    };
+    if contradicts || hosts.next().is_some() {
+        let message = "the request names more than one host";
+        return Some(Answer::new(StatusCode::BAD_REQUEST, "several_hosts", message));
+    }
+    let mut codings = head.headers.get_all(TRANSFER_ENCODING).iter();
+    if codings.any(|coding| !coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked")) {
+        let message = "the only transfer coding that is understood here is `chunked`";
+        return Some(Answer::new(StatusCode::NOT_IMPLEMENTED, "transfer_coding", message));
+    }
+    None
 }
 
 /// Makes the head of a request ready to be sent to an endpoint.
@@ -106,9 +128,14 @@ pub(crate) fn wants_upgrade(head: &request::Parts) -> bool {
 /// The host that the client asked for.
 fn authority_of(head: &request::Parts) -> Option<HeaderValue> {
     match head.uri.authority() {
-        Some(authority) => HeaderValue::from_str(authority.as_str()).ok(),
+        Some(authority) => HeaderValue::from_str(without_login(authority.as_str())).ok(),
         None => head.headers.get(HOST).cloned(),
     }
+}
+
+/// `name:word@host` names the host as `host` does.
+fn without_login(authority: &str) -> &str {
+    authority.rsplit_once('@').map_or(authority, |(_, host)| host)
 }
 
 fn strip_hop_by_hop(headers: &mut HeaderMap) {

@@ -3,14 +3,14 @@
 use std::{
     collections::HashMap,
     io::{self, Write},
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, SocketAddr, TcpStream},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     sync::oneshot,
     task::JoinHandle,
 };
@@ -167,24 +167,13 @@ async fn accept(
     shards: Arc<Shards>,
     mut closed: oneshot::Receiver<()>,
 ) {
-    let mut is_closing = false;
     loop {
         let accepted = tokio::select! {
-            biased;
             accepted = listener.accept() => accepted,
-            // Those that were connected by the kernel before the port closes would be cut otherwise: they come first.
-            () = std::future::ready(()), if is_closing => return,
-            _ = &mut closed, if !is_closing => {
-                is_closing = true;
-                continue;
-            }
+            _ = &mut closed => break,
         };
-        match accepted {
-            Ok((stream, peer)) => {
-                if let Err(error) = take(stream, peer, port, &shared, &shards).await {
-                    tracing::debug!(%peer, %error, "a connection could not be taken");
-                }
-            }
+        match accepted.and_then(|(stream, peer)| Ok((stream.into_std()?, peer))) {
+            Ok((stream, peer)) => take(stream, peer, port, &shared, &shards).await,
             Err(error) if is_out_of_files(&error) => {
                 tracing::warn!(%error, port, "no more connections can be taken; raise the limit of open files");
                 tokio::time::sleep(OUT_OF_FILES).await;
@@ -193,23 +182,37 @@ async fn accept(
             Err(_) => {}
         }
     }
+    // Those that were connected by the kernel before the port closes would be cut. The runtime may not have heard of them
+    // yet, so the kernel is asked.
+    let Ok(listener) = listener.into_std() else {
+        return;
+    };
+    for _ in 0..BACKLOG {
+        match listener.accept() {
+            Ok((stream, peer)) => {
+                if stream.set_nonblocking(true).is_ok() {
+                    take(stream, peer, port, &shared, &shards).await;
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(_) => return,
+        }
+    }
 }
 
 async fn take(
-    stream: TcpStream,
+    mut stream: TcpStream,
     peer: SocketAddr,
     port: u16,
     shared: &Shared,
     shards: &Shards,
-) -> io::Result<()> {
-    let mut stream = stream.into_std()?;
+) {
     if let Some(entry) = shared.clients.enter(peer, port, &shared.life) {
         shards.give(stream, entry).await;
     } else {
         // Best effort: what does not fit into the socket's buffer is not worth waiting for.
-        let _ = stream.write(NO_ROOM)?;
+        let _ = stream.write(NO_ROOM);
     }
-    Ok(())
 }
 
 fn is_out_of_files(error: &io::Error) -> bool {

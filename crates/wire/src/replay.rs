@@ -18,8 +18,10 @@ use hyper::body::Incoming;
 
 use crate::{lock, waiting::Growth};
 
-/// The largest piece that one look at a body can bring: hyper's read buffer is bounded by this.
-pub(crate) const LARGEST_PIECE: usize = 64 * 1024;
+/// What hyper is told to read at a time, at most, unless heads may be longer.
+pub(crate) const READ_BUFFER: usize = 64 * 1024;
+/// The largest piece that one look at a body can bring: hyper fills the buffer that it has, and that grows by doubling.
+const LARGEST_PIECE: usize = 2 * READ_BUFFER;
 
 /// A body that is being read while its request waits.
 #[derive(Debug)]
@@ -117,6 +119,11 @@ impl Reading {
                 }
             };
             room.shrink(LARGEST_PIECE.saturating_sub(kept));
+            // With heads longer than the read buffer it may be more. That is here already, so it is only counted.
+            if kept > LARGEST_PIECE && !room.grow(kept - LARGEST_PIECE) {
+                self.is_full = true;
+                return Poll::Ready(Read::Done);
+            }
         }
         Poll::Ready(Read::Done)
     }

@@ -1,11 +1,11 @@
-//! A connection on which something else than HTTP is spoken by now (WebSocket): bytes in both directions until one side
-//! ends, counted as open all the while.
+//! A connection on which something else than HTTP is spoken by now (WebSocket): bytes in both directions until the
+//! endpoint ends, counted as open all the while.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncWriteExt, copy, split};
 
 use crate::{
     endpoint::Picked,
@@ -26,11 +26,23 @@ pub(crate) async fn carry(
     let (Ok(client), Ok(endpoint)) = (client, endpoint) else {
         return;
     };
-    let mut client = TokioIo::new(client);
-    let mut endpoint = TokioIo::new(endpoint);
+    let (mut from_client, mut to_client) = split(TokioIo::new(client));
+    let (mut from_endpoint, mut to_endpoint) = split(TokioIo::new(endpoint));
+    let up = async {
+        copy(&mut from_client, &mut to_endpoint).await?;
+        to_endpoint.shutdown().await?;
+        // A client that has said all may still listen.
+        std::future::pending::<io::Result<()>>().await
+    };
+    let down = async {
+        copy(&mut from_endpoint, &mut to_client).await?;
+        to_client.shutdown().await
+    };
     tokio::select! {
         // How it ends is the affair of the two; nothing is to be said to either.
-        _ = copy_bidirectional(&mut client, &mut endpoint) => {}
+        _ = up => {}
+        // When the endpoint has said all, nobody is there to talk to.
+        _ = down => {}
         () = counted.0.reaches(Stage::Refusing) => {
             tracing::info!(endpoint = %picked.address(), "a tunnel was cut, as this process ends");
         }

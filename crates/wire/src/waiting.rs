@@ -163,5 +163,8 @@ impl Drop for Place {
         let mut hold = lock(&self.backend.room().hold);
         hold.leave(self.ticket);
         release(&mut hold, &self.backend);
+        if hold.line(self.backend.line()).waiting == 0 {
+            self.backend.nobody_waits();
+        }
     }
 }

@@ -74,7 +74,7 @@ pub(super) async fn hold(mut exchange: Exchange<'_>) -> Result<Response<Outgoing
 
         // Pick, connect, forward.
         if let Some(picked) = backend.pick() {
-            match exchange.connect(&picked).await {
+            let cause = match exchange.connect(&picked).await {
                 Ok(connected) => {
                     backend.observer.first_byte(exchange.began.elapsed());
                     let mut forwarded = std::pin::pin!(exchange.forward(picked, connected));
@@ -92,17 +92,18 @@ pub(super) async fn hold(mut exchange: Exchange<'_>) -> Result<Response<Outgoing
                             place.answered();
                             return Ok(response);
                         }
-                        Err(cause) => backend.observer.retried(cause.as_str()),
+                        Err(cause) => cause,
                     }
                 }
                 Err(cause) => {
                     picked.fails();
-                    backend.observer.retried(cause.as_str());
+                    cause
                 }
-            }
+            };
             if exchange.message.is_none() {
                 return Err(exchange.failed());
             }
+            backend.observer.retried(cause.as_str());
             attempts += 1;
             let pause = retry::pause(attempts, backend.addresses().len());
             sleep(pause.min(deadline.saturating_duration_since(Instant::now()))).await;
@@ -131,12 +132,15 @@ async fn wait(
     let mut time_up = std::pin::pin!(time_up);
     let we_leave = life.reaches(Stage::Refusing);
     let mut we_leave = std::pin::pin!(we_leave);
-    // Read first what has come already: a request whose turn it is at once should be whole if it can.
+    // The end first: one that is let go again and again, to endpoints that refuse, would never see it. Then read what has
+    // come already: a request whose turn it is at once should be whole if it can.
     loop {
         let reads = reading.as_ref().is_some_and(|reading| !reading.is_done());
         let (turn, room) = place.parts();
         tokio::select! {
             biased;
+            () = time_up.as_mut() => return Wait::TimeUp,
+            () = we_leave.as_mut() => return Wait::WeLeave,
             read = read_on(reading.as_deref_mut(), room, max_replay), if reads => {
                 if matches!(read, Read::Broken) {
                     return Wait::ClientGone;
@@ -146,8 +150,6 @@ async fn wait(
                 Ok(()) => Wait::Over,
                 Err(_) => Wait::BackendGone,
             },
-            () = time_up.as_mut() => return Wait::TimeUp,
-            () = we_leave.as_mut() => return Wait::WeLeave,
         }
     }
 }

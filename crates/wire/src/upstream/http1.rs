@@ -9,7 +9,7 @@ use std::{
     future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, Waker},
+    task::{Context, Poll, Waker, ready},
 };
 
 use bytes::Bytes;
@@ -49,6 +49,8 @@ pub(crate) struct Http1Body {
     connection: Option<Box<Http1>>,
     pool: Arc<Pool>,
     picked: Picked,
+    /// All of it was read. A body in chunks does not say so itself.
+    is_read: bool,
 }
 
 impl Http1 {
@@ -56,7 +58,7 @@ impl Http1 {
     pub(crate) async fn new(stream: TcpStream, is_upgrade: bool) -> Result<Self, Cause> {
         let io = TokioIo::new(stream);
         let handshake = Builder::new()
-            .max_buf_size(crate::replay::LARGEST_PIECE * 2)
+            .max_buf_size(crate::replay::READ_BUFFER * 2)
             .handshake(io);
         let (send, driver) = handshake.await.map_err(|_| Cause::Broken)?;
         let driver = if is_upgrade {
@@ -144,33 +146,43 @@ impl Http1Body {
             connection: Some(connection),
             pool,
             picked,
+            is_read: false,
         }
     }
+
+    /// Notes whether this is the last of it.
+    fn note(&mut self, frame: Option<Result<Frame<Bytes>, hyper::Error>>) -> FramePoll {
+        self.is_read = match &frame {
+            None => true,
+            Some(frame) => frame.as_ref().is_ok_and(Frame::is_trailers),
+        };
+        Poll::Ready(frame)
+    }
 }
+
+type FramePoll = Poll<Option<Result<Frame<Bytes>, hyper::Error>>>;
 
 impl Body for Http1Body {
     type Data = Bytes;
     type Error = hyper::Error;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> FramePoll {
         let this = &mut *self;
         // First a look at the body: it says that it wants more, and the driver then reads more.
         let mut unwoken = Context::from_waker(Waker::noop());
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(&mut unwoken) {
-            return Poll::Ready(frame);
+            return this.note(frame);
         }
         let Some(connection) = &mut this.connection else {
             return Poll::Ready(None);
         };
         connection.drive(context);
-        if connection.ended {
+        let frame = if connection.ended {
             Pin::new(&mut this.body).poll_frame(context)
         } else {
             Pin::new(&mut this.body).poll_frame(&mut unwoken)
-        }
+        };
+        this.note(ready!(frame))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -186,7 +198,7 @@ impl Drop for Http1Body {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take() {
             // An answer that was not read to its end leaves its rest in the connection: no use to anybody.
-            if !connection.ended && self.body.is_end_stream() {
+            if !connection.ended && (self.is_read || self.body.is_end_stream()) {
                 self.pool.put(self.picked.address(), connection);
             }
         }
