@@ -1,7 +1,6 @@
 //! One connection of a client: which version of HTTP it speaks, and its life until it ends or is told to.
 
 use std::{
-    convert::Infallible,
     future::Future,
     io,
     pin::Pin,
@@ -38,7 +37,7 @@ const SMALL: usize = 1024;
 const STREAMS: u32 = 256;
 /// What one stream may have on its way to us before we read it, and all of a connection together.
 const STREAM_WINDOW: u32 = 256 * 1024;
-const CONNECTION_WINDOW: u32 = 4 * 1024 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
 
 /// Serves a connection until it ends.
 pub(crate) async fn serve(shard: Arc<Shard>, stream: std::net::TcpStream, entry: Entry) {
@@ -83,10 +82,7 @@ async fn try_serve(
     let service = {
         let connection = Arc::clone(connection);
         let shard = Arc::clone(&shard);
-        service_fn(move |request| {
-            let answer = exchange(Arc::clone(&shard), Arc::clone(&connection), request);
-            async { Ok::<_, Infallible>(answer.await) }
-        })
+        service_fn(move |request| exchange(Arc::clone(&shard), Arc::clone(&connection), request))
     };
     if is_http2 && settings.http2 {
         let conversation = http2::Builder::new(TokioExecutor::new())
@@ -96,11 +92,12 @@ async fn try_serve(
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(u32::try_from(settings.max_head).unwrap_or(u32::MAX))
             .serve_connection(io, service);
-        until_told(
+        // Boxed: it is twice as large as what most connections need.
+        Box::pin(until_told(
             conversation,
             connection,
             http2::Connection::graceful_shutdown,
-        )
+        ))
         .await?;
     } else {
         let conversation = http1::Builder::new()
@@ -193,17 +190,19 @@ impl AsyncRead for Conversation {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        let before = buffer.filled().len();
         if this.said.given < this.said.length {
             let rest = &this.said.bytes[this.said.given..this.said.length];
             let some = &rest[..rest.len().min(buffer.remaining())];
             buffer.put_slice(some);
             this.said.given += some.len();
-            return Poll::Ready(Ok(()));
         }
-        let before = buffer.filled().len();
+        // What came after the first words goes into the same buffer: given the first words alone, hyper would make
+        // itself a second one of 8 KiB for the rest.
         let outcome = Pin::new(&mut *lock(&this.stream)).poll_read(context, buffer);
         if buffer.filled().len() > before {
             this.connection.bytes_came();
+            return Poll::Ready(Ok(()));
         }
         outcome
     }

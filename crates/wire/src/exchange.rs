@@ -7,7 +7,7 @@
 //! What is decided is decided elsewhere, by functions of values: who may wait and who goes next in [`crate::hold`], which
 //! endpoint in [`crate::endpoint`], whether to send again in [`crate::retry`].
 
-use std::{sync::Arc, time::Instant};
+use std::{convert::Infallible, sync::Arc, time::Instant};
 
 use http::{
     HeaderValue, Method, Request, Response, StatusCode, Version, header::CONNECTION, request,
@@ -28,7 +28,10 @@ use crate::{
     retry::{self, Verdict},
     shard::{Arrival, Instead, Shard},
     tunnel,
-    upstream::{Cause, Failure, connect, http1::Http1, http1::Http1Body},
+    upstream::{
+        Cause, Failure,
+        http1::{Http1, Http1Body},
+    },
 };
 
 mod held;
@@ -38,7 +41,7 @@ pub(crate) async fn exchange(
     shard: Arc<Shard>,
     connection: Arc<ClientConnection>,
     request: Request<Incoming>,
-) -> Response<Outgoing> {
+) -> Result<Response<Outgoing>, Infallible> {
     // Accept.
     let began = Instant::now();
     let busy = Busy::new(&connection);
@@ -48,17 +51,27 @@ pub(crate) async fn exchange(
     let manner = Manner::of(&method, &head.headers);
 
     // Identify.
-    let ambiguous = headers::ambiguous(&head);
+    let max_head = shard.shared.settings.max_head;
+    let unfit = headers::too_long(&head, max_head).or_else(|| headers::ambiguous(&head));
     // Who knows where the next request of such a client would begin.
-    let is_last = ambiguous.is_some() && !is_http2;
-    let identified = match ambiguous {
+    let is_last = unfit.is_some() && !is_http2;
+    let identified = match unfit {
         Some(answer) => Err(Instead::Answer(answer)),
         None => identify(&shard, &connection, &head),
     };
     let (backend, mut response) = match identified {
         Ok(backend) => {
-            let exchange = Exchange::new(&shard, &connection, &backend, head, body, began);
-            let answered = exchange.run().await;
+            let mut exchange = Exchange::new(&shard, &connection, &backend, head, body, began);
+            // Admit, and the way to an endpoint: at once if one is ready and nobody waits, else through the line.
+            let at_once = match backend.pick_unless_others_wait() {
+                Some(picked) => exchange.at_once(picked).await,
+                None => None,
+            };
+            let answered = match at_once {
+                Some(answered) => answered,
+                // Seldom, and large: not in the future of every request.
+                None => Box::pin(held::hold(&mut exchange)).await,
+            };
             let response = answered.unwrap_or_else(|answer| manner.render(&answer));
             (Some(backend), response)
         }
@@ -80,7 +93,7 @@ pub(crate) async fn exchange(
         began,
         _busy: busy,
     };
-    response.map(|body| body.with_finish(finish))
+    Ok(response.map(|body| body.with_finish(finish)))
 }
 
 /// Says what a request is for, or what to answer.
@@ -194,20 +207,17 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Admit, and the way to an endpoint: at once if one is ready and nobody waits, else through the line.
-    async fn run(mut self) -> Result<Response<Outgoing>, Answer> {
-        if let Some(picked) = self.backend.pick_unless_others_wait() {
-            let cause = match self.attempt(picked).await {
-                Ok(response) => return Ok(response),
-                Err(cause) => cause,
-            };
-            if self.message.is_none() {
-                return Err(self.failed());
-            }
-            self.backend.observer.retried(cause.as_str());
+    /// Without waiting. None: it did not go well, but may be tried again.
+    async fn at_once(&mut self, picked: Picked) -> Option<Result<Response<Outgoing>, Answer>> {
+        let cause = match self.attempt(picked).await {
+            Ok(response) => return Some(Ok(response)),
+            Err(cause) => cause,
+        };
+        if self.message.is_none() {
+            return Some(Err(self.failed()));
         }
-        // Seldom, and large: not in the future of every request.
-        Box::pin(held::hold(self)).await
+        self.backend.observer.retried(cause.as_str());
+        None
     }
 
     /// Connect, forward. What can be sent again is in `message` when it fails.
@@ -232,10 +242,10 @@ impl<'a> Exchange<'a> {
                 return Ok(Connected::Http1(kept));
             }
         }
+        // Boxed, as most find one that was kept: the future of every request need not have room for this.
         let patience = self.shard.shared.settings.connect_time;
-        let stream = connect(picked.address(), patience).await?;
-        let new = Http1::new(stream, self.upgrade.is_some()).await?;
-        Ok(Connected::Http1(Box::new(new)))
+        let new = Http1::connect(picked.address(), patience, self.upgrade.is_some());
+        Ok(Connected::Http1(Box::new(Box::pin(new).await?)))
     }
 
     async fn forward(
@@ -246,7 +256,9 @@ impl<'a> Exchange<'a> {
         let Some(message) = self.message.take() else {
             return Err(Cause::ClientGone);
         };
+        // What it takes to send it once more stays with us until there is an answer.
         let (request, spare) = message.into_request(self.is_idempotent);
+        self.message = spare;
         let outcome = match connected {
             Connected::Http1(mut connection) => match connection.exchange(request).await {
                 Ok(response) if self.upgrade.is_none() && is_upgrade(&response) => {
@@ -263,7 +275,8 @@ impl<'a> Exchange<'a> {
             Connected::Http2 => {
                 let patience = self.shard.shared.settings.connect_time;
                 let http2 = &self.shard.http2;
-                match http2.exchange(picked.address(), patience, request).await {
+                let answer = http2.exchange(picked.address(), patience, request);
+                match Box::pin(answer).await {
                     Ok(response) => {
                         picked.works();
                         let (mut head, body) = response.into_parts();
@@ -278,12 +291,12 @@ impl<'a> Exchange<'a> {
             picked.fails();
             let Failure { cause, unsent } = failure;
             let is_unsent = unsent.is_some();
-            let message = unsent
-                .map(|unsent| Message::from_request(*unsent))
-                .or(spare);
-            let is_whole = message.as_ref().is_some_and(Message::is_whole);
-            if retry::decide(cause, is_unsent, self.is_idempotent, is_whole) == Verdict::Again {
-                self.message = message;
+            if let Some(unsent) = unsent {
+                self.message = Some(Message::from_request(*unsent));
+            }
+            let is_whole = self.message.as_ref().is_some_and(Message::is_whole);
+            if retry::decide(cause, is_unsent, self.is_idempotent, is_whole) == Verdict::GiveUp {
+                self.message = None;
             }
             cause
         })

@@ -45,6 +45,27 @@ pub(crate) fn is_loop(headers: &HeaderMap, backend: &BackendName) -> bool {
     entries.filter(|entry| entry.trim_ascii() == ours).count() >= PASSES
 }
 
+/// The bytes of a head, roughly: without the method, and with one line ending for each header.
+pub(crate) fn length_of(head: &request::Parts) -> usize {
+    let headers = head.headers.iter();
+    let headers = headers.map(|(name, value)| name.as_str().len() + value.len() + 4);
+    headers.sum::<usize>() + head.uri.path().len() + head.uri.query().map_or(0, str::len)
+}
+
+/// What to answer to a head that is longer than it may be. hyper has a limit as well, but of its buffer, which may
+/// grow past it in one read.
+pub(crate) fn too_long(head: &request::Parts, most: usize) -> Option<Answer> {
+    (length_of(head) > most).then(|| {
+        let message =
+            format!("the request's headers are longer than the {most} bytes that are taken here");
+        Answer::new(
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "head_too_long",
+            message,
+        )
+    })
+}
+
 /// What to answer to a head that others would understand in another way than we do (RFC 9112, 3.2 and 6.1; RFC 9113, 8.3.1).
 pub(crate) fn ambiguous(head: &request::Parts) -> Option<Answer> {
     let mut hosts = head.headers.get_all(HOST).iter();

@@ -3,13 +3,14 @@
 
 use std::time::{Duration, Instant};
 
-use http::{Response, StatusCode, request};
+use http::{Response, StatusCode};
 use tokio::time::{sleep, sleep_until, timeout};
 
-use super::{Exchange, Message, Source};
+use super::{Exchange, Source};
 use crate::{
     answer::Answer,
     body::Outgoing,
+    headers,
     hold::Overflow,
     life::{Life, Stage},
     replay::{Read, Reading},
@@ -33,25 +34,26 @@ enum Wait {
 }
 
 /// Admit, hold, pick, connect, forward.
-pub(super) async fn hold(mut exchange: Exchange<'_>) -> Result<Response<Outgoing>, Answer> {
+pub(super) async fn hold(exchange: &mut Exchange<'_>) -> Result<Response<Outgoing>, Answer> {
     let backend = exchange.backend;
     let settings = exchange.shard.shared.settings;
     let life = &exchange.shard.shared.life;
-    let Some(Message { head, body }) = exchange.message.take() else {
+    let Some(message) = &mut exchange.message else {
         return Err(exchange.failed());
     };
+    let bytes = OVERHEAD + headers::length_of(&message.head);
+    let body = std::mem::replace(&mut message.body, Source::Empty);
 
     // Admit.
     if life.stage() == Stage::Refusing {
-        return Err(leaving(&exchange));
+        return Err(leaving(exchange));
     }
-    let bytes = OVERHEAD + length_of(&head);
-    let mut place = Place::take(backend, bytes).map_err(|overflow| refused(&exchange, overflow))?;
+    let mut place = Place::take(backend, bytes).map_err(|overflow| refused(exchange, overflow))?;
 
     // Hold: the first time with a body that comes in meanwhile.
     backend.begins_to_wait();
     let deadline = exchange.began + settings.hold_time;
-    let (mut reading, mut body) = match body {
+    let (mut reading, body) = match body {
         Source::Stream(body) => (Some(Reading::new(body)), Source::Empty),
         whole => (None, whole),
     };
@@ -63,19 +65,21 @@ pub(super) async fn hold(mut exchange: Exchange<'_>) -> Result<Response<Outgoing
         life,
     )
     .await;
-    if let Some(reading) = reading {
-        body = Source::Replay(reading.finish());
+    if let Some(message) = &mut exchange.message {
+        message.body = match reading {
+            Some(reading) => Source::Replay(reading.finish()),
+            None => body,
+        };
     }
-    exchange.message = Some(Message { head, body });
     let mut attempts = 0;
     let mut is_taken = false;
     loop {
         match outcome {
             Wait::Over => {}
-            Wait::TimeUp => return Err(time_is_up(&exchange)),
-            Wait::BackendGone => return Err(gone(&exchange)),
+            Wait::TimeUp => return Err(time_is_up(exchange)),
+            Wait::BackendGone => return Err(gone(exchange)),
             Wait::ClientGone => return Err(client_gone()),
-            Wait::WeLeave => return Err(leaving(&exchange)),
+            Wait::WeLeave => return Err(leaving(exchange)),
         }
 
         // Pick, connect, forward.
@@ -83,7 +87,8 @@ pub(super) async fn hold(mut exchange: Exchange<'_>) -> Result<Response<Outgoing
             let cause = match exchange.connect(&picked).await {
                 Ok(connected) => {
                     backend.observer.first_byte(exchange.began.elapsed());
-                    let mut forwarded = std::pin::pin!(exchange.forward(picked, connected));
+                    // Boxed, so that those who wait need no room for it.
+                    let mut forwarded = Box::pin(exchange.forward(picked, connected));
                     let early = timeout(TAKEN_AFTER, forwarded.as_mut()).await;
                     let forwarded = match early {
                         Ok(forwarded) => forwarded,
@@ -116,10 +121,10 @@ pub(super) async fn hold(mut exchange: Exchange<'_>) -> Result<Response<Outgoing
         }
         if is_taken {
             // Its place was given to the next.
-            place = Place::take(backend, bytes).map_err(|overflow| refused(&exchange, overflow))?;
+            place = Place::take(backend, bytes).map_err(|overflow| refused(exchange, overflow))?;
             is_taken = false;
         } else if let Err(BackendGone) = place.wait_again() {
-            return Err(gone(&exchange));
+            return Err(gone(exchange));
         }
         backend.begins_to_wait();
         outcome = wait(&mut place, None, 0, deadline, life).await;
@@ -169,12 +174,6 @@ async fn read_on(
         Some(reading) => reading.read(&room, most).await,
         None => std::future::pending().await,
     }
-}
-
-fn length_of(head: &request::Parts) -> usize {
-    let headers = head.headers.iter();
-    let headers = headers.map(|(name, value)| name.as_str().len() + value.len() + 4);
-    headers.sum::<usize>() + head.uri.path().len() + head.uri.query().map_or(0, str::len)
 }
 
 fn refused(exchange: &Exchange<'_>, overflow: Overflow) -> Answer {

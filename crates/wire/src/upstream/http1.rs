@@ -7,9 +7,11 @@
 use std::{
     fmt,
     future::{Future, poll_fn},
+    net::SocketAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, Waker, ready},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -23,7 +25,7 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::{Cause, Failure, cause_of, pool::Pool};
+use super::{Cause, Failure, cause_of, connect, pool::Pool};
 use crate::{body::Outbound, endpoint::Picked};
 
 /// A connection that can take a request.
@@ -54,8 +56,13 @@ pub(crate) struct Http1Body {
 }
 
 impl Http1 {
-    /// Makes a connection that is there ready for requests.
-    pub(crate) async fn new(stream: TcpStream, is_upgrade: bool) -> Result<Self, Cause> {
+    /// A new connection to this address.
+    pub(crate) async fn connect(
+        address: SocketAddr,
+        patience: Duration,
+        is_upgrade: bool,
+    ) -> Result<Self, Cause> {
+        let stream = connect(address, patience).await?;
         let io = TokioIo::new(stream);
         let handshake = Builder::new()
             .max_buf_size(crate::replay::READ_BUFFER * 2)

@@ -148,7 +148,7 @@ async fn http2_bodies_without_an_end() {
     const CONNECTIONS: usize = 10;
     const STREAMS: usize = 32;
     /// What a connection may have on its way to us, by the settings that we send.
-    const WINDOW: usize = 4 << 20;
+    const WINDOW: usize = 1 << 20;
     let bed = Bed::planned(|plan| {
         plan.limits.each.bytes = HELD;
         plan.limits.total.bytes = HELD * 2;
