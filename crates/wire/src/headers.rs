@@ -45,11 +45,12 @@ pub(crate) fn is_loop(headers: &HeaderMap, backend: &BackendName) -> bool {
     entries.filter(|entry| entry.trim_ascii() == ours).count() >= PASSES
 }
 
-/// The bytes of a head, roughly: without the method, and with one line ending for each header.
+/// The bytes of a head, roughly.
 pub(crate) fn length_of(head: &request::Parts) -> usize {
     let headers = head.headers.iter();
     let headers = headers.map(|(name, value)| name.as_str().len() + value.len() + 4);
-    headers.sum::<usize>() + head.uri.path().len() + head.uri.query().map_or(0, str::len)
+    let line = head.method.as_str().len() + head.uri.path().len();
+    headers.sum::<usize>() + line + head.uri.query().map_or(0, str::len)
 }
 
 /// What to answer to a head that is longer than it may be. hyper has a limit as well, but of its buffer, which may
