@@ -82,7 +82,7 @@ async fn try_serve(
     let service = {
         let connection = Arc::clone(connection);
         let shard = Arc::clone(&shard);
-        service_fn(move |request| exchange(Arc::clone(&shard), Arc::clone(&connection), request))
+        service_fn(move |request| exchange(&shard, &connection, request))
     };
     if is_http2 && settings.http2 {
         let conversation = http2::Builder::new(TokioExecutor::new())
@@ -93,11 +93,11 @@ async fn try_serve(
             .max_header_list_size(u32::try_from(settings.max_head).unwrap_or(u32::MAX))
             .serve_connection(io, service);
         // Boxed: it is twice as large as what most connections need.
-        Box::pin(until_told(
-            conversation,
+        until_told(
+            Box::pin(conversation).as_mut(),
             connection,
             http2::Connection::graceful_shutdown,
-        ))
+        )
         .await?;
     } else {
         let conversation = http1::Builder::new()
@@ -105,7 +105,7 @@ async fn try_serve(
             .serve_connection(io, service)
             .with_upgrades();
         until_told(
-            conversation,
+            std::pin::pin!(conversation),
             connection,
             http1::UpgradeableConnection::graceful_shutdown,
         )
@@ -116,14 +116,13 @@ async fn try_serve(
 
 /// Lets a conversation run until it ends, or it is told to.
 async fn until_told<C>(
-    conversation: C,
+    mut conversation: Pin<&mut C>,
     connection: &ClientConnection,
     close: impl Fn(Pin<&mut C>),
 ) -> Result<(), Disorder>
 where
     C: Future<Output = hyper::Result<()>>,
 {
-    let mut conversation = std::pin::pin!(conversation);
     loop {
         tokio::select! {
             biased;

@@ -7,7 +7,7 @@
 //! What is decided is decided elsewhere, by functions of values: who may wait and who goes next in [`crate::hold`], which
 //! endpoint in [`crate::endpoint`], whether to send again in [`crate::retry`].
 
-use std::{convert::Infallible, sync::Arc, time::Instant};
+use std::{convert::Infallible, future::Future, sync::Arc, time::Instant};
 
 use http::{
     HeaderValue, Method, Request, Response, StatusCode, Version, header::CONNECTION, request,
@@ -37,18 +37,21 @@ use crate::{
 mod held;
 
 /// Takes a request to its answer.
-pub(crate) async fn exchange(
-    shard: Arc<Shard>,
-    connection: Arc<ClientConnection>,
+///
+/// What needs no waiting is done before the future is made, which so holds what is needed and nothing twice: there is one
+/// of these for each request that waits.
+pub(crate) fn exchange(
+    shard: &Arc<Shard>,
+    connection: &Arc<ClientConnection>,
     request: Request<Incoming>,
-) -> Result<Response<Outgoing>, Infallible> {
+) -> impl Future<Output = Result<Response<Outgoing>, Infallible>> + Send + use<> {
     // Accept.
-    let began = Instant::now();
-    let busy = Busy::new(&connection);
+    let busy = Busy::new(connection);
     let (head, body) = request.into_parts();
     let method = head.method.clone();
     let is_http2 = head.version == Version::HTTP_2;
     let manner = Manner::of(&method, &head.headers);
+    let began = Instant::now();
 
     // Identify.
     let max_head = shard.shared.settings.max_head;
@@ -57,43 +60,39 @@ pub(crate) async fn exchange(
     let is_last = unfit.is_some() && !is_http2;
     let identified = match unfit {
         Some(answer) => Err(Instead::Answer(answer)),
-        None => identify(&shard, &connection, &head),
+        None => identify(shard, connection, &head),
     };
-    let (backend, mut response) = match identified {
-        Ok(backend) => {
-            let mut exchange = Exchange::new(&shard, &connection, &backend, head, body, began);
-            // Admit, and the way to an endpoint: at once if one is ready and nobody waits, else through the line.
-            let at_once = match backend.pick_unless_others_wait() {
-                Some(picked) => exchange.at_once(picked).await,
-                None => None,
-            };
-            let answered = match at_once {
-                Some(answered) => answered,
-                // Seldom, and large: not in the future of every request.
-                None => Box::pin(held::hold(&mut exchange)).await,
-            };
-            let response = answered.unwrap_or_else(|answer| manner.render(&answer));
-            (Some(backend), response)
-        }
-        Err(Instead::Answer(answer)) => (None, manner.render(&answer)),
-        Err(Instead::Fixed(status, body)) => (None, manner.fixed(status, body)),
-    };
+    let mut identified =
+        identified.map(|backend| Exchange::new(shard, connection, backend, head, body, began));
 
-    // Finish.
-    let is_switched = backend
-        .as_ref()
-        .is_some_and(|backend| backend.is_switched());
-    if is_last || is_switched || shard.shared.life.stage() >= Stage::Leaving {
-        ask_to_move_on(&mut response, &connection, is_http2);
+    let life = Arc::clone(&shard.shared.life);
+    async move {
+        let mut response = match &mut identified {
+            Ok(exchange) => {
+                let answered = exchange.run().await;
+                answered.unwrap_or_else(|answer| manner.render(&answer))
+            }
+            Err(Instead::Answer(answer)) => manner.render(answer),
+            Err(Instead::Fixed(status, body)) => manner.fixed(*status, std::mem::take(body)),
+        };
+
+        // Finish.
+        let backend = identified.ok().map(|exchange| exchange.backend);
+        let is_switched = backend
+            .as_ref()
+            .is_some_and(|backend| backend.is_switched());
+        if is_last || is_switched || life.stage() >= Stage::Leaving {
+            ask_to_move_on(&mut response, busy.connection(), is_http2);
+        }
+        let finish = Finish {
+            backend,
+            method,
+            status: response.status(),
+            began,
+            busy,
+        };
+        Ok(response.map(|body| body.with_finish(finish)))
     }
-    let finish = Finish {
-        backend,
-        method,
-        status: response.status(),
-        began,
-        _busy: busy,
-    };
-    Ok(response.map(|body| body.with_finish(finish)))
 }
 
 /// Says what a request is for, or what to answer.
@@ -146,9 +145,9 @@ fn is_upgrade<B>(response: &Response<B>) -> bool {
 }
 
 /// A request whose backend is known.
-struct Exchange<'a> {
-    shard: &'a Arc<Shard>,
-    backend: &'a Arc<Backend>,
+struct Exchange {
+    shard: Arc<Shard>,
+    backend: Arc<Backend>,
     began: Instant,
     is_idempotent: bool,
     is_http2: bool,
@@ -179,11 +178,11 @@ enum Connected {
     Http2,
 }
 
-impl<'a> Exchange<'a> {
+impl Exchange {
     fn new(
-        shard: &'a Arc<Shard>,
+        shard: &Arc<Shard>,
         connection: &ClientConnection,
-        backend: &'a Arc<Backend>,
+        backend: Arc<Backend>,
         mut head: request::Parts,
         body: Incoming,
         began: Instant,
@@ -197,7 +196,7 @@ impl<'a> Exchange<'a> {
             Source::Stream(body)
         };
         Self {
-            shard,
+            shard: Arc::clone(shard),
             backend,
             began,
             is_idempotent: retry::is_idempotent(&head.method),
@@ -205,6 +204,17 @@ impl<'a> Exchange<'a> {
             upgrade: upgrade.filter(|_| wants_upgrade),
             message: Some(Message { head, body }),
         }
+    }
+
+    /// Admit, and the way to an endpoint: at once if one is ready and nobody waits, else through the line.
+    async fn run(&mut self) -> Result<Response<Outgoing>, Answer> {
+        // Both boxed, so that those who wait need no room for what they do not do yet.
+        if let Some(picked) = self.backend.pick_unless_others_wait() {
+            if let Some(answered) = Box::pin(self.at_once(picked)).await {
+                return answered;
+            }
+        }
+        Box::pin(held::hold(self)).await
     }
 
     /// Without waiting. None: it did not go well, but may be tried again.

@@ -22,7 +22,8 @@ pub(crate) struct Finish {
     pub(crate) status: StatusCode,
     pub(crate) began: Instant,
     /// The connection is busy until then.
-    pub(crate) _busy: Busy,
+    #[allow(dead_code, reason = "it does its work when it is dropped")]
+    pub(crate) busy: Busy,
 }
 
 impl Drop for Finish {
@@ -41,6 +42,10 @@ impl Busy {
     pub(crate) fn new(connection: &Arc<ClientConnection>) -> Self {
         connection.request_begins();
         Self(Arc::clone(connection))
+    }
+
+    pub(crate) fn connection(&self) -> &ClientConnection {
+        &self.0
     }
 }
 

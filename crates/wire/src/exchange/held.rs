@@ -1,7 +1,10 @@
 //! The phase in which a request waits: it takes a place in its backend's line, its body is read meanwhile as far as
 //! there is room, and when it is its turn it is sent, as often as it takes.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use http::{Response, StatusCode};
 use tokio::time::{sleep, sleep_until, timeout};
@@ -34,10 +37,11 @@ enum Wait {
 }
 
 /// Admit, hold, pick, connect, forward.
-pub(super) async fn hold(exchange: &mut Exchange<'_>) -> Result<Response<Outgoing>, Answer> {
-    let backend = exchange.backend;
-    let settings = exchange.shard.shared.settings;
-    let life = &exchange.shard.shared.life;
+pub(super) async fn hold(exchange: &mut Exchange) -> Result<Response<Outgoing>, Answer> {
+    let backend = &Arc::clone(&exchange.backend);
+    let shard = Arc::clone(&exchange.shard);
+    let settings = &shard.shared.settings;
+    let life = &shard.shared.life;
     let Some(message) = &mut exchange.message else {
         return Err(exchange.failed());
     };
@@ -176,7 +180,7 @@ async fn read_on(
     }
 }
 
-fn refused(exchange: &Exchange<'_>, overflow: Overflow) -> Answer {
+fn refused(exchange: &Exchange, overflow: Overflow) -> Answer {
     let name = &exchange.backend.name.display;
     let (reason, what) = match overflow {
         Overflow::OwnerRequests => ("full_requests", "as many requests wait for it as may"),
@@ -197,7 +201,7 @@ fn refused(exchange: &Exchange<'_>, overflow: Overflow) -> Answer {
         .retry_after(exchange.backend.retry_after())
 }
 
-fn time_is_up(exchange: &Exchange<'_>) -> Answer {
+fn time_is_up(exchange: &Exchange) -> Answer {
     exchange.backend.observer.refused("time_up");
     let message = format!(
         "{} had no endpoint that took this request within {} s; look at its pods and at the events of its ElastiService",
@@ -207,7 +211,7 @@ fn time_is_up(exchange: &Exchange<'_>) -> Answer {
     Answer::new(StatusCode::GATEWAY_TIMEOUT, "time_up", message)
 }
 
-fn gone(exchange: &Exchange<'_>) -> Answer {
+fn gone(exchange: &Exchange) -> Answer {
     exchange.backend.observer.refused("gone");
     let message = format!(
         "{} is no longer held here; come again, the Service leads elsewhere by now",
@@ -216,7 +220,7 @@ fn gone(exchange: &Exchange<'_>) -> Answer {
     Answer::new(StatusCode::SERVICE_UNAVAILABLE, "gone", message).retry_after(1)
 }
 
-fn leaving(exchange: &Exchange<'_>) -> Answer {
+fn leaving(exchange: &Exchange) -> Answer {
     exchange.backend.observer.refused("leaving");
     let message = format!(
         "{} did not wake before this process has to end; come again",
