@@ -35,6 +35,7 @@ const WORK: Duration = Duration::from_millis(5);
 struct Released {
     mebibytes_above_idle: f64,
     seconds: f64,
+    cpu_seconds: f64,
     faults: BTreeMap<String, u64>,
 }
 
@@ -56,6 +57,11 @@ pub(super) fn measure(site: &Site) -> Result<Vec<Figure>> {
         )
         .below(200.0),
         Figure::new("resolver.held_10k.release_seconds", quick.seconds, "s").at_most(1.0),
+        Figure::new(
+            "resolver.held_10k.release_cpu_seconds",
+            quick.cpu_seconds,
+            "s",
+        ),
         Figure::new("resolver.held_10k.failed", failed(&quick), "").exactly(0),
         Figure::new("resolver.held_10k.slow_target.failed", failed(&slow), "").exactly(0),
         Figure::new("resolver.held_10k.slow_target.seconds", slow.seconds, "s"),
@@ -92,18 +98,21 @@ fn release(site: &Site, what: &str, target: SocketAddr) -> Result<Released> {
     site.say(&format!(
         "{what}: {held} held, {mebibytes_above_idle:.0} MiB above the {idle:.0} MiB of an idle one"
     ));
+    let cpu_before = resolver.cpu_seconds()?;
     let began = resolver.tell(&[asleep.ready_at(target)])?;
     let ends = crowd.answers(Duration::from_mins(2))?;
+    let cpu_seconds = resolver.cpu_seconds()? - cpu_before;
     let last = ends.iter().map(|end| end.at).max().unwrap_or(began);
     let seconds = (last - began).as_secs_f64();
     let faults = faults(&ends);
     site.say(&format!(
-        "{what}: the last answer after {seconds:.2} s; {}",
+        "{what}: the last answer after {seconds:.2} s, of which the resolver worked {cpu_seconds:.2} s; {}",
         told(&faults)
     ));
     Ok(Released {
         mebibytes_above_idle,
         seconds,
+        cpu_seconds,
         faults,
     })
 }

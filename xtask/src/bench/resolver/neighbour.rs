@@ -1,9 +1,14 @@
 //! Does a flooded service delay another? A quiet one is woken again and again, alone and beside a flood.
 //!
+//! A wake is what a client sees of it: from its request to its answer, with a pod that takes [`START`] to be ready. Real
+//! pods take a second or more, beside which a delay would show less. What the resolver itself needs of it, from "ready"
+//! to the answer, is a fraction of a millisecond; it is told as well, and on a busy core it waits for its turn.
+//!
 //! The flood is held up to its service's limit, and the rest is refused. Phases with and without it alternate; the
 //! generator has the lowest priority, so that it does not compete with what is measured for its own core.
 
 use std::{
+    fmt,
     io::{ErrorKind, Read, Write},
     net::{SocketAddr, TcpStream},
     thread,
@@ -23,6 +28,8 @@ use crate::bench::{Figure, median, ports};
 
 const LIMIT: u32 = 500;
 const RATE: u32 = 2000;
+/// What the quiet service's pod takes to be ready.
+const START: Duration = Duration::from_millis(50);
 /// The flood must have reached the limit before anything is measured beside it.
 const RISE: Duration = Duration::from_secs(1);
 
@@ -56,7 +63,7 @@ pub(super) fn measure(site: &Site) -> Result<Vec<Figure>> {
         target: Target::start(1, Duration::ZERO, None)?,
     };
     street.wakes_for(Duration::from_millis(500))?;
-    let (mut alone, mut beside, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut alone, mut beside, mut ratios) = (Wakes::default(), Wakes::default(), Vec::new());
     for number in 1..=phases {
         let without = street.wakes_for(phase)?;
         let flood = flood(site, flooded_at, RISE + phase)?;
@@ -65,12 +72,7 @@ pub(super) fn measure(site: &Site) -> Result<Vec<Figure>> {
         let report = flood.finish()?;
         let refused = report.outcomes.status.get(&503).copied().unwrap_or(0);
         site.say(&format!(
-            "neighbour, phase {number}: alone {:.3} ms ({} wakes), beside a flood {:.3} ms ({} wakes; \
-             the flood: {})",
-            median(&without),
-            without.len(),
-            median(&with),
-            with.len(),
+            "neighbour, phase {number}: alone {without}; beside a flood {with} (the flood: {})",
             report.outcomes
         ));
         if refused == 0 {
@@ -79,13 +81,22 @@ pub(super) fn measure(site: &Site) -> Result<Vec<Figure>> {
                 report.outcomes
             );
         }
-        ratios.push(median(&with) / median(&without));
+        ratios.push(median(&with.whole) / median(&without.whole));
         alone.extend(without);
         beside.extend(with);
     }
+    let figure = |id, values: &[f64]| Figure::new(id, median(values), "ms");
     let mut figures = vec![
-        Figure::new("resolver.neighbour_wake_ms.alone", median(&alone), "ms"),
-        Figure::new("resolver.neighbour_wake_ms.flooded", median(&beside), "ms"),
+        figure("resolver.neighbour_wake_ms.alone", &alone.whole),
+        figure("resolver.neighbour_wake_ms.flooded", &beside.whole),
+        figure(
+            "resolver.neighbour_ready_to_answer_ms.alone",
+            &alone.from_ready,
+        ),
+        figure(
+            "resolver.neighbour_ready_to_answer_ms.flooded",
+            &beside.from_ready,
+        ),
     ];
     // One pair of phases says too little to judge by.
     if !site.is_quick {
@@ -93,6 +104,34 @@ pub(super) fn measure(site: &Site) -> Result<Vec<Figure>> {
         figures.push(ratio.at_most(1.1));
     }
     Ok(figures)
+}
+
+/// What wakes took, in milliseconds.
+#[derive(Default)]
+struct Wakes {
+    /// From the request to the answer.
+    whole: Vec<f64>,
+    /// From the moment at which the pod is ready.
+    from_ready: Vec<f64>,
+}
+
+impl Wakes {
+    fn extend(&mut self, more: Self) {
+        self.whole.extend(more.whole);
+        self.from_ready.extend(more.from_ready);
+    }
+}
+
+impl fmt::Display for Wakes {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{:.2} ms, {:.3} ms from ready ({} wakes)",
+            median(&self.whole),
+            median(&self.from_ready),
+            self.whole.len()
+        )
+    }
 }
 
 /// Held requests are given up after a second, so that the service stays flooded and never becomes stale.
@@ -108,34 +147,38 @@ fn flood(site: &Site, to: SocketAddr, span: Duration) -> Result<Steady> {
 }
 
 impl Street {
-    /// Wakes for so long; milliseconds from "ready" to the whole answer of a request that was held.
-    fn wakes_for(&self, span: Duration) -> Result<Vec<f64>> {
+    /// Wakes for so long.
+    fn wakes_for(&self, span: Duration) -> Result<Wakes> {
+        let milliseconds = |since: Instant| since.elapsed().as_secs_f64() * 1000.0;
         let end = Instant::now() + span;
-        let mut milliseconds = Vec::new();
+        let mut wakes = Wakes::default();
         while Instant::now() < end {
-            let mut client = self.held_client()?;
+            let (mut client, sent) = self.held_client()?;
+            thread::sleep(START.saturating_sub(sent.elapsed()));
             let awake = self.quiet.clone().ready_at(self.target.address());
-            let began = self.resolver.tell(&[self.flooded.clone(), awake])?;
+            let ready = self.resolver.tell(&[self.flooded.clone(), awake])?;
             read_answer(&mut client)?;
-            milliseconds.push(began.elapsed().as_secs_f64() * 1000.0);
+            wakes.whole.push(milliseconds(sent));
+            wakes.from_ready.push(milliseconds(ready));
             self.resolver
                 .tell(&[self.flooded.clone(), self.quiet.clone()])?;
         }
-        Ok(milliseconds)
+        Ok(wakes)
     }
 
-    /// A client whose request is held. Until the resolver knows that the service sleeps it forwards at once; then
+    /// A client whose request is held, and when it was sent. Until the resolver knows that the service sleeps it forwards at once; then
     /// it is tried again.
-    fn held_client(&self) -> Result<TcpStream> {
+    fn held_client(&self) -> Result<(TcpStream, Instant)> {
         let deadline = Instant::now() + Duration::from_secs(10);
         while Instant::now() < deadline {
             let mut client = TcpStream::connect(self.quiet_at).context("cannot connect")?;
             client.set_nodelay(true)?;
+            let sent = Instant::now();
             write!(client, "GET /wake HTTP/1.1\r\nhost: quiet\r\n\r\n")?;
             loop {
                 if self.resolver.holds_for("quiet")? {
                     client.set_read_timeout(Some(Duration::from_secs(10)))?;
-                    return Ok(client);
+                    return Ok((client, sent));
                 }
                 if has_something(&client)? || Instant::now() > deadline {
                     break;

@@ -160,6 +160,11 @@ impl Resolver {
         &mut self.process
     }
 
+    /// For how long it has worked.
+    pub(super) fn cpu_seconds(&self) -> Result<f64> {
+        Ok(usage::cpu(self.process.id())?.as_secs_f64())
+    }
+
     /// Its resident memory in MiB.
     pub(super) fn mebibytes(&self) -> Result<f64> {
         Ok(real(usage::resident(self.process.id())?) / f64::from(1 << 20))
