@@ -93,7 +93,7 @@ pub async fn run(settings: Settings) -> Result<(), RoleError> {
     };
     let mut follow = Follow::start(&settings.source, index).await?;
     let parts = Parts::start(&settings, max_connections).await?;
-    let mut ports = Ports::new(Arc::clone(&parts.wire), Arc::clone(&parts.readiness));
+    let mut allotted = Ports::new(Arc::clone(&parts.wire), Arc::clone(&parts.readiness));
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut leaving: Option<Pin<Box<dyn Future<Output = ()>>>> = None;
@@ -102,14 +102,13 @@ pub async fn run(settings: Settings) -> Result<(), RoleError> {
             news = follow.next() => match news {
                 News::Changes(changes) => {
                     // What a batch closes is closed before it opens what it opens; backends are told in `apply`.
-                    let changed = parts.table.apply(&changes);
-                    ports.apply(&changed);
+                    allotted.apply(&parts.table.apply(&changes));
                 }
                 News::Synced => parts.readiness.set_synced(),
             },
             _ = look.tick() => {
                 parts.table.tidy();
-                ports.open_missing();
+                allotted.open_missing();
             }
             () = told_to_end(&mut terminate, &mut interrupt) => {
                 if leaving.is_some() {

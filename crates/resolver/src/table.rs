@@ -47,8 +47,11 @@ pub struct Table {
 pub(crate) struct Routes {
     pub(crate) by_port: HashMap<u16, Route>,
     /// By namespace, then by name: the ports of each in the Service's order.
-    pub(crate) by_name: HashMap<Arc<str>, HashMap<Arc<str>, Arc<[Route]>>>,
+    pub(crate) by_name: HashMap<Arc<str>, PortsByName>,
 }
+
+/// The ports of each service of a namespace.
+type PortsByName = HashMap<Arc<str>, Arc<[Route]>>;
 
 /// The way to one port of one service.
 #[derive(Clone, Debug)]

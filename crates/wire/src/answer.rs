@@ -3,6 +3,8 @@
 //! They are JSON with the reason and what to do; to a gRPC client an answer that is HTTP 200 with `grpc-status` in its
 //! head, the only form that such clients understand.
 
+use std::fmt::Write;
+
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode,
@@ -129,7 +131,8 @@ fn quote(text: &str, into: &mut String) {
             '"' => into.push_str("\\\""),
             '\\' => into.push_str("\\\\"),
             control if control.is_control() => {
-                into.push_str(&format!("\\u{:04x}", u32::from(control)));
+                // To a string it cannot fail.
+                let _ = write!(into, "\\u{:04x}", u32::from(control));
             }
             other => into.push(other),
         }
@@ -144,7 +147,9 @@ fn percent_encoded(text: &str) -> String {
         match byte {
             b'%' => encoded.push_str("%25"),
             b' '..=b'~' => encoded.push(char::from(byte)),
-            other => encoded.push_str(&format!("%{other:02X}")),
+            other => {
+                let _ = write!(encoded, "%{other:02X}");
+            }
         }
     }
     encoded

@@ -27,7 +27,8 @@ pub(crate) enum Outbound {
 pub(crate) struct Outgoing {
     kind: Kind,
     /// Notes the end of the request when this is dropped.
-    _finish: Option<Finish>,
+    #[allow(dead_code, reason = "it does its work when it is dropped")]
+    finish: Option<Finish>,
 }
 
 #[derive(Debug)]
@@ -43,26 +44,26 @@ impl Outgoing {
         let body = Some(body).filter(|body| !body.is_empty());
         Self {
             kind: Kind::Full(body),
-            _finish: None,
+            finish: None,
         }
     }
 
     pub(crate) fn http1(body: Http1Body) -> Self {
         Self {
             kind: Kind::Http1(body),
-            _finish: None,
+            finish: None,
         }
     }
 
     pub(crate) fn http2(body: Incoming) -> Self {
         Self {
             kind: Kind::Http2(body),
-            _finish: None,
+            finish: None,
         }
     }
 
     pub(crate) fn with_finish(mut self, finish: Finish) -> Self {
-        self._finish = Some(finish);
+        self.finish = Some(finish);
         self
     }
 }

@@ -291,10 +291,10 @@ impl List {
         });
         let longest = idle.max();
         self.cursor = (self.cursor + LOOKS) % length.max(1);
-        if let Some((_, slot)) = longest {
-            if let Some(connection) = &self.slots[slot] {
-                connection.order(Order::Abort);
-            }
+        if let Some((_, slot)) = longest
+            && let Some(connection) = &self.slots[slot]
+        {
+            connection.order(Order::Abort);
         }
         longest.is_some()
     }

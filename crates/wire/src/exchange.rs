@@ -209,10 +209,10 @@ impl Exchange {
     /// Admit, and the way to an endpoint: at once if one is ready and nobody waits, else through the line.
     async fn run(&mut self) -> Result<Response<Outgoing>, Answer> {
         // Both boxed, so that those who wait need no room for what they do not do yet.
-        if let Some(picked) = self.backend.pick_unless_others_wait() {
-            if let Some(answered) = Box::pin(self.at_once(picked)).await {
-                return answered;
-            }
+        if let Some(picked) = self.backend.pick_unless_others_wait()
+            && let Some(answered) = Box::pin(self.at_once(picked)).await
+        {
+            return answered;
         }
         Box::pin(held::hold(self)).await
     }
@@ -247,10 +247,10 @@ impl Exchange {
             // Many requests share one; it is made when the first is sent.
             return Ok(Connected::Http2);
         }
-        if self.upgrade.is_none() {
-            if let Some(kept) = self.shard.pool.take(picked.address()) {
-                return Ok(Connected::Http1(kept));
-            }
+        if self.upgrade.is_none()
+            && let Some(kept) = self.shard.pool.take(picked.address())
+        {
+            return Ok(Connected::Http1(kept));
         }
         // Boxed, as most find one that was kept: the future of every request need not have room for this.
         let patience = self.shard.shared.settings.connect_time;

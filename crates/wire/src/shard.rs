@@ -114,14 +114,14 @@ impl Shards {
             let runtime = runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()?;
-            let shard = Arc::new(Shard {
+            let this_one = Arc::new(Shard {
                 shared: Arc::clone(shared),
                 pool: Pool::new(shared.settings.pool, Arc::clone(&idle)),
                 http2: Http2Pool::default(),
             });
             thread::Builder::new()
                 .name(format!("shard-{number}"))
-                .spawn(move || runtime.block_on(run(shard, receiver)))?;
+                .spawn(move || runtime.block_on(run(this_one, receiver)))?;
             shards.push(sender);
         }
         Ok(Self {

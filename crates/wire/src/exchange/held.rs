@@ -94,13 +94,12 @@ pub(super) async fn hold(exchange: &mut Exchange) -> Result<Response<Outgoing>, 
                     // Boxed, so that those who wait need no room for it.
                     let mut forwarded = Box::pin(exchange.forward(picked, connected));
                     let early = timeout(TAKEN_AFTER, forwarded.as_mut()).await;
-                    let forwarded = match early {
-                        Ok(forwarded) => forwarded,
-                        Err(_) => {
-                            place.taken();
-                            is_taken = true;
-                            forwarded.await
-                        }
+                    let forwarded = if let Ok(forwarded) = early {
+                        forwarded
+                    } else {
+                        place.taken();
+                        is_taken = true;
+                        forwarded.await
                     };
                     match forwarded {
                         Ok(response) => {

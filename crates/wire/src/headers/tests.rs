@@ -15,7 +15,7 @@ fn name() -> BackendName {
     }
 }
 
-fn forwarded(request: http::request::Builder) -> request::Parts {
+fn forwarded(request: request::Builder) -> request::Parts {
     let (mut head, ()) = request.body(()).unwrap().into_parts();
     let upgrade = wants_upgrade(&head);
     prepare_request(

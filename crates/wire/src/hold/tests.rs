@@ -82,6 +82,7 @@ impl Model {
     }
 }
 
+#[allow(clippy::too_many_lines, reason = "one arm for each step")]
 fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut hold: Hold<usize> = Hold::new(LIMITS);
     let mut model = Model::default();
@@ -124,11 +125,11 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 }
             }
             Step::Grow(index, bytes) => {
-                if let Some(request) = model.requests.get_mut(index) {
-                    if hold.grow(request.0, bytes) {
-                        prop_assert_ne!(request.3, State::Gone);
-                        request.2 += bytes;
-                    }
+                if let Some(request) = model.requests.get_mut(index)
+                    && hold.grow(request.0, bytes)
+                {
+                    prop_assert_ne!(request.3, State::Gone);
+                    request.2 += bytes;
                 }
             }
             Step::Shrink(index, bytes) => {
@@ -173,9 +174,9 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
         prop_assert!(all.requests <= LIMITS.total.requests && all.bytes <= LIMITS.total.bytes);
         for line in 0..4 {
             let owner = owner_of(line);
-            let held = model.held(|of| owner_of(of) == owner);
-            prop_assert_eq!(hold.held_by(owner), held);
-            prop_assert!(held.requests <= LIMITS.each.requests && held.bytes <= LIMITS.each.bytes);
+            let own = model.held(|of| owner_of(of) == owner);
+            prop_assert_eq!(hold.held_by(owner), own);
+            prop_assert!(own.requests <= LIMITS.each.requests && own.bytes <= LIMITS.each.bytes);
             let seen = hold.line(LineId(line));
             prop_assert_eq!(seen.waiting, model.of(line, State::Waiting).len());
             prop_assert_eq!(seen.released, model.of(line, State::Released).len());

@@ -37,6 +37,10 @@ pub(crate) struct Http1 {
     ended: bool,
 }
 
+#[allow(
+    clippy::large_enum_variant,
+    reason = "the large one is the usual one, and the whole is boxed"
+)]
 enum Driver {
     Plain(Connection<TokioIo<TcpStream>, Outbound>),
     /// For a request that wants to speak something else; hyper has no name for its type.
