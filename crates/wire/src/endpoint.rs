@@ -8,6 +8,12 @@ use std::{
     },
 };
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// So many connections of those who waited may be new to an endpoint at a time: fewer than the 128 that many servers
+/// let queue up before they accept them. Beyond that Linux drops what comes, and it comes again a second later.
+const FRESH: usize = 96;
+
 /// One address that takes requests.
 #[derive(Debug)]
 pub struct Endpoint {
@@ -16,6 +22,8 @@ pub struct Endpoint {
     in_flight: AtomicUsize,
     /// Failures to connect since the last success.
     failures: AtomicUsize,
+    /// Room for connections on which nothing has been answered yet.
+    fresh: Arc<Semaphore>,
 }
 
 /// The endpoints of a backend that are ready now.
@@ -39,6 +47,7 @@ impl Endpoints {
                     address: *address,
                     in_flight: AtomicUsize::new(0),
                     failures: AtomicUsize::new(0),
+                    fresh: Arc::new(Semaphore::new(FRESH)),
                 })
             })
         });
@@ -106,6 +115,12 @@ impl Picked {
     /// Where to connect to.
     pub fn address(&self) -> SocketAddr {
         self.0.address
+    }
+
+    /// Waits for room for one more new connection.
+    pub(crate) async fn room_for_a_new_one(&self) -> Option<OwnedSemaphorePermit> {
+        // Never closed.
+        Arc::clone(&self.0.fresh).acquire_owned().await.ok()
     }
 
     /// It took a request.

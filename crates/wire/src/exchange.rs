@@ -242,15 +242,22 @@ impl Exchange {
         self.forward(picked, connected).await
     }
 
-    async fn connect(&self, picked: &Picked) -> Result<Connected, Cause> {
+    /// A connection that is there already.
+    fn kept(&self, picked: &Picked) -> Option<Connected> {
         if self.is_http2 {
             // Many requests share one; it is made when the first is sent.
-            return Ok(Connected::Http2);
+            return Some(Connected::Http2);
         }
-        if self.upgrade.is_none()
-            && let Some(kept) = self.shard.pool.take(picked.address())
-        {
-            return Ok(Connected::Http1(kept));
+        if self.upgrade.is_some() {
+            return None;
+        }
+        let kept = self.shard.pool.take(picked.address())?;
+        Some(Connected::Http1(kept))
+    }
+
+    async fn connect(&self, picked: &Picked) -> Result<Connected, Cause> {
+        if let Some(kept) = self.kept(picked) {
+            return Ok(kept);
         }
         // Boxed, as most find one that was kept: the future of every request need not have room for this.
         let patience = self.shard.shared.settings.connect_time;

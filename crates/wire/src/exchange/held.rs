@@ -88,12 +88,20 @@ pub(super) async fn hold(exchange: &mut Exchange) -> Result<Response<Outgoing>, 
 
         // Pick, connect, forward.
         if let Some(picked) = backend.pick() {
-            let cause = match exchange.connect(&picked).await {
+            let (connected, fresh) = if let Some(kept) = exchange.kept(&picked) {
+                (Ok(kept), None)
+            } else {
+                // By the time there is room, one may have become free.
+                let fresh = picked.room_for_a_new_one().await;
+                (exchange.connect(&picked).await, fresh)
+            };
+            let cause = match connected {
                 Ok(connected) => {
                     backend.observer.first_byte(exchange.began.elapsed());
                     // Boxed, so that those who wait need no room for it.
                     let mut forwarded = Box::pin(exchange.forward(picked, connected));
                     let early = timeout(TAKEN_AFTER, forwarded.as_mut()).await;
+                    drop(fresh);
                     let forwarded = if let Ok(forwarded) = early {
                         forwarded
                     } else {
