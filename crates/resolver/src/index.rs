@@ -23,11 +23,12 @@ use std::{
     sync::Arc,
 };
 
-use event::{Event, ObjectId, Update};
+use event::Event;
 use facts::{Claim, Rank, ServiceFacts, SliceFacts};
 use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 use ports::Ports;
 use weir_api::hold::ElastiService;
+use weir_role::cluster::{ObjectId, Update};
 
 use crate::{
     change_order::place,

@@ -1,17 +1,11 @@
 //! What the resolver counts, and how Prometheus reads it.
 //!
-//! An own small registry: the peers' names do not end in `_total`, and what happens for each request must cost next to
-//! nothing. Each service has a [`ServiceMetrics`] that `table` keeps beside it; what concerns the whole process is in
+//! Each service has a [`ServiceMetrics`] that `table` keeps beside it; what concerns the whole process is in
 //! [`Metrics`]. Labels are bounded: services there are, verbs, reason phrases and reasons of our own; never what a
 //! client wrote.
 //!
-//! - [`names`]: what is ours; the peers' names are in `weir_api`;
-//! - [`histogram`], [`counts`]: the values;
-//! - [`exposition`]: the text.
+//! [`names`] has what is ours; the peers' names are in `weir_api`, the registry in `weir_role`.
 
-pub mod counts;
-mod exposition;
-mod histogram;
 pub mod names;
 mod render;
 mod service;
@@ -20,11 +14,14 @@ mod tests;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
-use counts::{Counter, Gauge, Reasons};
 pub use service::{ServiceMetrics, WakePhase};
+use weir_role::metrics::{
+    counts::{Counter, Gauge, Reasons},
+    exposition, lock,
+};
 
 use crate::view::{ServiceId, ServiceView};
 
@@ -110,9 +107,4 @@ impl Metrics {
         all.sort_by(|a, b| a.id().cmp(b.id()));
         all
     }
-}
-
-/// Counts stay useful after a panic elsewhere.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,11 @@
 //! What can be set: flags and the peers' environment variables in, one typed [`Settings`] out.
 //!
-//! [`args`] is what can be typed, with its help; [`units`] reads sizes and durations. Nothing here does any work.
+//! [`args`] is what can be typed, with its help. Nothing here does any work.
 
 pub mod args;
+mod header;
 #[cfg(test)]
 mod tests;
-mod units;
 
 use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, thread, time::Duration};
 

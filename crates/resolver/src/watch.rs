@@ -1,41 +1,20 @@
 //! The index fed by a cluster: three watches, or three for each namespace.
 //!
-//! [`listing`] puts what one watch says together, [`trouble`] says what to do when one fails. Watches go on for ever:
-//! whatever happens is logged once, and tried again with growing pauses.
+//! Watches go on for ever: whatever happens is logged once, and tried again with growing pauses.
 
-mod listing;
-mod trouble;
-
-use std::{
-    collections::BTreeSet,
-    fmt::Debug,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use futures_util::{
-    Stream, StreamExt, future,
+    StreamExt,
     stream::{self, BoxStream},
 };
-use k8s_openapi::NamespaceResourceScope;
-use kube::{
-    Api, Client, Config, Resource,
-    config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError},
-    core::DeserializeGuard,
-    runtime::{WatchStreamExt, watcher},
-};
-use listing::{Heard, Listing};
-use serde::de::DeserializeOwned;
-use thiserror::Error;
+use kube::{Client, runtime::watcher};
 use tokio::sync::mpsc;
-use trouble::Trouble;
 use weir_api::hold::names::SERVICE_NAME_LABEL;
+use weir_role::cluster::{self, Update, Watched};
 
 use crate::{
-    index::{
-        Index, IndexSettings,
-        event::{Event, Update},
-    },
+    index::{Index, IndexSettings, event::Event},
     view::{Change, ServiceView},
 };
 
@@ -55,43 +34,6 @@ pub enum News {
     Changes(Vec<Change>),
     /// All that there was at the beginning has been told; said once.
     Synced,
-}
-
-/// Why a cluster cannot even be asked.
-#[derive(Debug, Error)]
-pub enum ClientError {
-    /// The file that says how.
-    #[error("the kubeconfig {} cannot be used", path.display())]
-    Kubeconfig {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: KubeconfigError,
-    },
-    /// Neither a file nor a pod's own way.
-    #[error("no cluster is known; run inside one, or see --kubeconfig and --targets")]
-    Infer(#[source] InferConfigError),
-    /// Keys or certificates.
-    #[error("no client for the cluster can be made")]
-    Client(#[source] kube::Error),
-}
-
-/// A client of the cluster: by this file, or as kubectl does, or from inside a pod.
-pub async fn client(kubeconfig: Option<&Path>) -> Result<Client, ClientError> {
-    let config = match kubeconfig {
-        Some(path) => {
-            let bad = |source| ClientError::Kubeconfig {
-                path: path.to_owned(),
-                source,
-            };
-            let file = Kubeconfig::read_from(path).map_err(bad)?;
-            Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
-                .await
-                .map_err(bad)?
-        }
-        None => Config::infer().await.map_err(ClientError::Infer)?,
-    };
-    Client::try_from(config).map_err(ClientError::Client)
 }
 
 /// Watches until nobody listens any more.
@@ -171,50 +113,9 @@ fn heard<K>(
     event: fn(Update<K>) -> Event,
 ) -> BoxStream<'static, Event>
 where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Send
-        + 'static,
+    K: Watched,
 {
-    let api: Api<DeserializeGuard<K>> = match namespace {
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
-        None => Api::all(client.clone()),
-    };
-    let events = watcher(api, config).default_backoff();
-    updates(events, namespace.map(str::to_owned))
-        .map(event)
-        .boxed()
-}
-
-fn updates<K>(
-    events: impl Stream<Item = watcher::Result<watcher::Event<DeserializeGuard<K>>>>,
-    namespace: Option<String>,
-) -> impl Stream<Item = Update<K>>
-where
-    K: Resource<DynamicType = ()>,
-{
-    let mut trouble = Trouble::of::<K>(namespace.as_deref());
-    let mut listing = Listing::new(namespace);
-    events.filter_map(move |event| {
-        let update = match event.map(|event| listing.hear(event)) {
-            Ok(Heard::Nothing) => None,
-            Ok(Heard::Update(update)) => {
-                trouble.is_over();
-                Some(update)
-            }
-            Ok(Heard::Unreadable(id, error)) => {
-                trouble.unreadable(&id, &error);
-                None
-            }
-            Err(error) => {
-                trouble.is_here(&error);
-                None
-            }
-        };
-        future::ready(update)
-    })
+    cluster::watch(client, namespace, config).map(event).boxed()
 }
 
 impl Event {

@@ -16,8 +16,9 @@ use weir_api::hold::{
     ElastiService,
     names::{AddressFamily, SERVICE_NAME_LABEL, SLICE_MANAGED_BY, SLICE_MANAGED_BY_LABEL, metrics},
 };
+use weir_role::cluster::ObjectId;
 
-use super::{compile, event::ObjectId, protocol};
+use super::{compile, protocol};
 use crate::{
     probe::ProbeRules,
     view::{Protocol, ServiceId},

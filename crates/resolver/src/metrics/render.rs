@@ -11,10 +11,10 @@ use weir_api::hold::{
         RESOLVER_TRAFFIC_SWITCH_COUNT, SOURCE, STATUS, SWITCH_DISABLED, SWITCH_ENABLED, TARGET,
     },
 };
+use weir_role::metrics::exposition::{Exposition, Kind};
 
 use super::{
     Metrics, WakePhase,
-    exposition::{Exposition, Kind},
     names::{
         BUILD_INFO, CONNECTIONS, HELD_BYTES, HELD_REQUESTS, PHASE, REASON, REFUSED, RETRIES,
         TUNNELS, VERSION, WAKE_BUCKETS, WAKE_SECONDS,

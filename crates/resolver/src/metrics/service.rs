@@ -8,13 +8,13 @@ use std::{
 
 use http::{Method, StatusCode};
 use weir_api::hold::defaults::REQUEST_HISTOGRAM_SECONDS;
-
-use super::{
+use weir_role::metrics::{
     counts::{Counter, Gauge},
     histogram::Histogram,
     lock,
-    names::{FIRST_BYTE, OTHER, READY, SIGNALLED, WAKE_BUCKETS},
 };
+
+use super::names::{FIRST_BYTE, OTHER, READY, SIGNALLED, WAKE_BUCKETS};
 use crate::view::{ServiceId, ServiceView};
 
 /// The verbs that have a label of their own; every other is [`OTHER`].

@@ -7,13 +7,14 @@ use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
 };
+use weir_role::cluster::{self, ClientError};
 
 use crate::{
     index::IndexSettings,
     settings::Source,
     targets::{self, TargetsError},
     view::ServiceView,
-    watch::{self, ClientError, News, WatchSettings},
+    watch::{self, News, WatchSettings},
 };
 
 /// Why services cannot be learned.
@@ -64,7 +65,7 @@ impl Follow {
                 kubeconfig,
                 namespaces,
             } => {
-                let client = watch::client(kubeconfig.as_deref()).await?;
+                let client = cluster::client(kubeconfig.as_deref()).await?;
                 let settings = WatchSettings {
                     namespaces: namespaces.clone(),
                     index,

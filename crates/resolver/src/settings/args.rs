@@ -10,8 +10,9 @@ use weir_api::hold::{
     },
     names::environment,
 };
+use weir_role::units::{Span, count, duration, positive, size};
 
-use super::units::{MaybeHeader, Span, count, duration, header, positive, size};
+use super::header::{MaybeHeader, header};
 
 /// Where Kubernetes puts the token of a pod's ServiceAccount.
 const TOKEN_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";

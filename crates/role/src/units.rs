@@ -2,16 +2,11 @@
 
 use std::{fmt, time::Duration};
 
-use http::HeaderName;
 use weir_api::form::go_duration::GoDuration;
-
-/// A header's name, or none.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MaybeHeader(pub(super) Option<HeaderName>);
 
 /// A duration as it is typed; shown in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span(pub(super) Duration);
+pub struct Span(pub Duration);
 
 impl fmt::Display for Span {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -20,7 +15,7 @@ impl fmt::Display for Span {
 }
 
 /// `64MiB`, `1Mi`, `10k`, or plain bytes.
-pub(super) fn size(text: &str) -> Result<usize, String> {
+pub fn size(text: &str) -> Result<usize, String> {
     let refuse =
         || format!("`{text}` is not a size; write bytes, or a number with KiB, MiB or GiB");
     let digits = text
@@ -45,7 +40,7 @@ pub(super) fn size(text: &str) -> Result<usize, String> {
 }
 
 /// `10`, which are seconds as the peers have them, or `500ms`, `2m`, `1m30s`.
-pub(super) fn duration(text: &str) -> Result<Span, String> {
+pub fn duration(text: &str) -> Result<Span, String> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let span = if is_number {
         let seconds = text.parse().map_err(|_| format!("`{text}` is too long"))?;
@@ -67,7 +62,7 @@ pub(super) fn duration(text: &str) -> Result<Span, String> {
 const LONGEST: Duration = Duration::from_hours(8760);
 
 /// A duration above zero.
-pub(super) fn positive(text: &str) -> Result<Span, String> {
+pub fn positive(text: &str) -> Result<Span, String> {
     match duration(text)? {
         Span(Duration::ZERO) => Err("must be above zero".to_owned()),
         span => Ok(span),
@@ -75,21 +70,11 @@ pub(super) fn positive(text: &str) -> Result<Span, String> {
 }
 
 /// A number above zero.
-pub(super) fn count(text: &str) -> Result<usize, String> {
+pub fn count(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err(format!("`{text}` is not a whole number above zero")),
         Ok(count) => Ok(count),
     }
-}
-
-/// Empty turns the header off.
-pub(super) fn header(text: &str) -> Result<MaybeHeader, String> {
-    if text.is_empty() {
-        return Ok(MaybeHeader(None));
-    }
-    HeaderName::from_bytes(text.as_bytes())
-        .map(|name| MaybeHeader(Some(name)))
-        .map_err(|_| format!("`{text}` is not the name of a header"))
 }
 
 #[cfg(test)]
@@ -170,7 +155,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_panics(text in ".{0,30}") {
-            let _ = (size(&text), duration(&text), count(&text), header(&text));
+            let _ = (size(&text), duration(&text), count(&text));
         }
     }
 }

@@ -3,7 +3,7 @@
 use kube::{Resource, runtime::watcher};
 use weir_api::hold::names::GROUP;
 
-use crate::index::event::ObjectId;
+use super::ObjectId;
 
 /// What is wrong with one watch.
 pub(super) struct Trouble {

@@ -75,7 +75,8 @@ impl Reasons {
         found.map_or(0, |(_, count)| *count)
     }
 
-    pub(super) fn sorted(&self) -> Vec<(&'static str, u64)> {
+    /// All, in the order of their reasons.
+    pub fn sorted(&self) -> Vec<(&'static str, u64)> {
         let mut counts = lock(&self.0).clone();
         counts.sort_unstable();
         counts

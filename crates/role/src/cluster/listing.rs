@@ -2,7 +2,7 @@
 
 use kube::{Resource, core::DeserializeGuard, runtime::watcher};
 
-use crate::index::event::{ObjectId, Update};
+use super::{ObjectId, Update};
 
 /// A list as it grows.
 pub(super) struct Listing<K> {

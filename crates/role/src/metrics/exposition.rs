@@ -8,33 +8,38 @@ use std::{
 use super::histogram::Histogram;
 
 /// What is served as `/metrics`.
-pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// A label and its value.
-pub(super) type Label<'a> = (&'a str, &'a str);
+pub type Label<'a> = (&'a str, &'a str);
 
+/// What a family is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// It only grows.
     Counter,
+    /// It goes up and down.
     Gauge,
+    /// How often something took how long.
     Histogram,
 }
 
 /// The text as it grows.
 #[derive(Debug, Default)]
-pub(super) struct Exposition {
+pub struct Exposition {
     text: String,
 }
 
 /// One family, open for samples.
-pub(super) struct Family<'a> {
+#[derive(Debug)]
+pub struct Family<'a> {
     text: &'a mut String,
     name: &'a str,
 }
 
 impl Exposition {
     /// Begins a family; it is shown even when it has no samples yet, so that dashboards find it.
-    pub(super) fn family<'a>(&'a mut self, name: &'a str, kind: Kind, help: &str) -> Family<'a> {
+    pub fn family<'a>(&'a mut self, name: &'a str, kind: Kind, help: &str) -> Family<'a> {
         let kind = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
@@ -50,17 +55,20 @@ impl Exposition {
         }
     }
 
-    pub(super) fn finish(self) -> String {
+    /// The whole text.
+    pub fn finish(self) -> String {
         self.text
     }
 }
 
 impl Family<'_> {
-    pub(super) fn sample(&mut self, labels: &[Label<'_>], value: impl Display) {
+    /// One sample.
+    pub fn sample(&mut self, labels: &[Label<'_>], value: impl Display) {
         self.line("", labels, None, value);
     }
 
-    pub(super) fn histogram<const N: usize>(
+    /// The samples of a histogram.
+    pub fn histogram<const N: usize>(
         &mut self,
         labels: &[Label<'_>],
         bounds: &[f64; N],

@@ -4,14 +4,21 @@ use std::time::Duration;
 
 /// Counts per bucket, each observation in one; the text has them added up.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Histogram<const N: usize> {
+pub struct Histogram<const N: usize> {
     buckets: [u64; N],
     above: u64,
     sum: Duration,
 }
 
+impl<const N: usize> Default for Histogram<N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<const N: usize> Histogram<N> {
-    pub(super) const fn new() -> Self {
+    /// Nothing observed yet.
+    pub const fn new() -> Self {
         Self {
             buckets: [0; N],
             above: 0,
@@ -20,7 +27,7 @@ impl<const N: usize> Histogram<N> {
     }
 
     /// A value that lies on a bound belongs below it.
-    pub(super) fn observe(&mut self, bounds: &[f64; N], took: Duration) {
+    pub fn observe(&mut self, bounds: &[f64; N], took: Duration) {
         let seconds = took.as_secs_f64();
         let slot = bounds
             .iter()
@@ -34,7 +41,7 @@ impl<const N: usize> Histogram<N> {
     }
 
     /// How many are at or below each bound.
-    pub(super) fn cumulative(&self) -> [u64; N] {
+    pub fn cumulative(&self) -> [u64; N] {
         let mut sum = 0;
         self.buckets.map(|count| {
             sum += count;
@@ -42,11 +49,13 @@ impl<const N: usize> Histogram<N> {
         })
     }
 
-    pub(super) fn count(&self) -> u64 {
+    /// How many there were.
+    pub fn count(&self) -> u64 {
         self.buckets.iter().sum::<u64>() + self.above
     }
 
-    pub(super) fn sum(&self) -> Duration {
+    /// All of them together.
+    pub fn sum(&self) -> Duration {
         self.sum
     }
 }
