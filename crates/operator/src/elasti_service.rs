@@ -1,3 +1,6 @@
 //! The controller of `ElastiService`: puts a target to sleep and wakes it, without a lost request.
 
+pub mod cut_over;
 pub mod plan;
+pub mod triggers;
+pub mod window;

@@ -1,6 +1,16 @@
-//! The controllers of Weir, one module each.
+//! The controllers of Weir, one module each, and what they share.
 //!
-//! Of [`elasti_service`] there is today the pure part alone: which step a Service takes next between
-//! awake and asleep. What reads the cluster and carries the steps out will stand around it.
+//! - [`elasti_service`]: hold's, which puts a target to sleep and wakes it;
+//! - [`resolvers`]: which resolvers are there, and what each of them knows;
+//! - [`leader`]: only one process at a time puts anything to sleep;
+//! - [`admin`]: the operator's ports: wake signals, metrics, health;
+//! - [`events`], [`metrics`]: what it tells;
+//! - [`settings`]: what can be set.
 
+pub mod admin;
 pub mod elasti_service;
+pub mod events;
+pub mod leader;
+pub mod metrics;
+pub mod resolvers;
+pub mod settings;

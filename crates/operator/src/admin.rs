@@ -1,0 +1,1 @@
+//! The operator's ports: wake signals from resolvers, metrics, health.

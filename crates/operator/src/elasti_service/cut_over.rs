@@ -1,0 +1,1 @@
+//! The silent connection through a Service, by which a cut-over is seen to work.

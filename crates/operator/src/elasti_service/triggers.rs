@@ -1,0 +1,1 @@
+//! Scale-down triggers: asked on a timer, remembered until asked again.

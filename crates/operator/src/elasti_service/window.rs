@@ -1,0 +1,1 @@
+//! `enabledPeriod`: whether now lies in a window, and when that changes.

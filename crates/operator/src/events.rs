@@ -1,0 +1,1 @@
+//! Kubernetes Events: what a user reads in `kubectl describe`.

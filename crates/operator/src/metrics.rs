@@ -1,0 +1,1 @@
+//! What the operator counts, under the names that the peers' dashboards know.

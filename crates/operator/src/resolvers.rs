@@ -1,0 +1,1 @@
+//! The resolvers that are there, and what each of them knows.

@@ -1,0 +1,1 @@
+//! What can be set: flags and the peers' environment variables in, one typed value out.
