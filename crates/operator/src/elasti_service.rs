@@ -2,5 +2,7 @@
 
 pub mod cut_over;
 pub mod plan;
+pub mod sight;
 pub mod triggers;
 pub mod window;
+pub mod world;

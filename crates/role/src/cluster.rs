@@ -135,37 +135,52 @@ pub fn watch<K: Watched>(
     namespace: Option<&str>,
     config: watcher::Config,
 ) -> impl Stream<Item = Update<K>> + Send + use<K> {
-    let api: Api<DeserializeGuard<K>> = match namespace {
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
-        None => Api::all(client.clone()),
-    };
-    let events = watcher(api, config).default_backoff();
-    updates(events, namespace.map(str::to_owned))
+    let events = watcher(api::<K>(client, namespace), config).default_backoff();
+    all(events, namespace.map(str::to_owned), false).filter_map(future::ready)
 }
 
-fn updates<K>(
+/// The same for a kind that a cluster may not have: `None` says so. It is looked for again and again.
+pub fn watch_optional<K: Watched>(
+    client: &Client,
+    namespace: Option<&str>,
+    config: watcher::Config,
+) -> impl Stream<Item = Option<Update<K>>> + Send + use<K> {
+    let events = watcher(api::<K>(client, namespace), config).default_backoff();
+    all(events, namespace.map(str::to_owned), true)
+}
+
+fn api<K: Watched>(client: &Client, namespace: Option<&str>) -> Api<DeserializeGuard<K>> {
+    match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    }
+}
+
+/// Updates, and `None` when the kind is found not to be there.
+fn all<K>(
     events: impl Stream<Item = watcher::Result<watcher::Event<DeserializeGuard<K>>>>,
     namespace: Option<String>,
-) -> impl Stream<Item = Update<K>>
+    is_optional: bool,
+) -> impl Stream<Item = Option<Update<K>>>
 where
     K: Resource<DynamicType = ()>,
 {
-    let mut trouble = Trouble::of::<K>(namespace.as_deref());
+    let mut trouble = Trouble::of::<K>(namespace.as_deref(), is_optional);
     let mut listing = Listing::new(namespace);
     events.filter_map(move |event| {
         let update = match event.map(|event| listing.hear(event)) {
             Ok(Heard::Nothing) => None,
             Ok(Heard::Update(update)) => {
                 trouble.is_over();
-                Some(update)
+                Some(Some(update))
             }
             Ok(Heard::Unreadable(id, error)) => {
                 trouble.unreadable(&id, &error);
                 None
             }
             Err(error) => {
-                trouble.is_here(&error);
-                None
+                let is_new = trouble.is_here(&error);
+                (is_optional && is_new && trouble::is_absent(&error)).then_some(None)
             }
         };
         future::ready(update)

@@ -44,6 +44,14 @@ pub const KEDA_PAUSED_REPLICAS: &str = "0";
 /// removes only pauses that carry it.
 pub const PAUSED_BY_ANNOTATION: &str = "elasti.truefoundry.com/paused-by";
 
+/// Annotation on our slice: the start of the phase for which it was last needed anew, so that a
+/// removal which was decided before that fails.
+pub const NEEDED_SINCE_ANNOTATION: &str = "elasti.truefoundry.com/needed-since";
+/// What the annotations of [`fence`] begin with.
+pub const FENCE_PREFIX: &str = "elasti.truefoundry.com/drain-undone-";
+/// Who is named as the writer of what the controller of `ElastiService` keeps.
+pub const FIELD_MANAGER: &str = "weir-elasti-service";
+
 /// Annotation by which a user says what becomes of a sleeping target when its `ElastiService` is
 /// deleted; read by the operator.
 pub const ON_DELETE_ANNOTATION: &str = "elasti.truefoundry.com/on-delete";
@@ -87,6 +95,13 @@ pub fn resolver_slice(service: &str, family: AddressFamily) -> String {
     };
     let middle = "-endpointslice-to-resolver-";
     hashed("elasti-", service, middle, suffix, DNS_SUBDOMAIN_MAX_LENGTH)
+}
+
+/// Annotation on a target or a ScaledObject with the start of the drain that an `ElastiService` undid
+/// last: writing it changes the object's version, so that what was sent for that drain fails. One key
+/// for each `ElastiService`, since several may share a target.
+pub fn fence(elasti_service: &str) -> String {
+    format!("{FENCE_PREFIX}{}", short_hash(elasti_service))
 }
 
 /// `<prefix><service><middle><hash><suffix>`, the service cut so that all of it fits. The peers
@@ -154,6 +169,8 @@ mod tests {
             SLICE_MANAGED_BY_LABEL,
             KEDA_PAUSED_ANNOTATION,
             KEDA_PAUSED_REPLICAS_ANNOTATION,
+            NEEDED_SINCE_ANNOTATION,
+            &fence(&"a".repeat(253)),
             PAUSED_BY_ANNOTATION,
             ON_DELETE_ANNOTATION,
         ] {

@@ -10,11 +10,16 @@ pub(super) struct Trouble {
     plural: String,
     group: String,
     scope: String,
+    /// A cluster may do without the kind.
+    is_optional: bool,
     said: Option<String>,
 }
 
 impl Trouble {
-    pub(super) fn of<K: Resource<DynamicType = ()>>(namespace: Option<&str>) -> Self {
+    pub(super) fn of<K: Resource<DynamicType = ()>>(
+        namespace: Option<&str>,
+        is_optional: bool,
+    ) -> Self {
         Self {
             plural: K::plural(&()).into_owned(),
             group: K::group(&()).into_owned(),
@@ -22,23 +27,30 @@ impl Trouble {
                 Some(namespace) => format!("the namespace {namespace}"),
                 None => "all namespaces".to_owned(),
             },
+            is_optional,
             said: None,
         }
     }
 
-    /// The watch failed; it will be tried again.
-    pub(super) fn is_here(&mut self, error: &watcher::Error) {
+    /// The watch failed; it will be tried again. Says whether that is news.
+    pub(super) fn is_here(&mut self, error: &watcher::Error) -> bool {
         // The API server ends watches whose start is too old. It is asked for a new list, and that is all.
         if let watcher::Error::WatchError(status) = error
             && status.code == 410
         {
-            return;
+            return false;
         }
         let message = self.message(code_of(error));
-        if self.said.as_deref() != Some(message.as_str()) {
-            tracing::warn!(%error, "{message}");
-            self.said = Some(message);
+        if self.said.as_deref() == Some(message.as_str()) {
+            return false;
         }
+        if self.is_optional && is_absent(error) {
+            tracing::info!("{message}");
+        } else {
+            tracing::warn!(%error, "{message}");
+        }
+        self.said = Some(message);
+        true
     }
 
     /// The watch works.
@@ -62,11 +74,15 @@ impl Trouble {
             plural,
             group,
             scope,
+            is_optional,
             said: _,
         } = self;
         match code {
             Some(404) if group == GROUP => format!(
                 "{plural}.{group} are not installed; install them with `weir crds | kubectl apply -f -`; trying again until then"
+            ),
+            Some(404) if *is_optional => format!(
+                "{plural}.{group} are not installed, and not needed unless an object names one; looked for again now and then"
             ),
             Some(401) => format!(
                 "{plural} in {scope} cannot be watched, since the cluster does not know us; check the ServiceAccount or the kubeconfig; trying again"
@@ -77,6 +93,11 @@ impl Trouble {
             _ => format!("{plural} in {scope} cannot be watched at the moment; trying again"),
         }
     }
+}
+
+/// Whether the kind itself is not there.
+pub(super) fn is_absent(error: &watcher::Error) -> bool {
+    code_of(error) == Some(404)
 }
 
 fn code_of(error: &watcher::Error) -> Option<u16> {
@@ -101,12 +122,12 @@ mod tests {
 
     #[test]
     fn a_message_says_what_to_do() {
-        let ours = Trouble::of::<ElastiService>(None);
+        let ours = Trouble::of::<ElastiService>(None, false);
         assert!(
             ours.message(Some(404))
                 .contains("weir crds | kubectl apply -f -")
         );
-        let services = Trouble::of::<Service>(Some("shop"));
+        let services = Trouble::of::<Service>(Some("shop"), false);
         assert!(!services.message(Some(404)).contains("crds"));
         let forbidden = services.message(Some(403));
         assert!(forbidden.contains("get, list and watch") && forbidden.contains("shop"));

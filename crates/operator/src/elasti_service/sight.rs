@@ -1,0 +1,61 @@
+//! What the controller keeps of each object that it watches: only what a decision is made of, so that ten thousand fit in
+//! little memory and changes of anything else go unnoticed.
+//!
+//! A [`Sight`] is one ElastiService with all that matters to it. `world` gives it from what the watches said, `fresh`
+//! from the API server itself; `dereference` makes facts of either.
+
+mod scaler;
+mod service;
+mod slice;
+mod workload;
+
+use std::sync::Arc;
+
+use weir_api::hold::ElastiService;
+
+pub use self::{
+    scaler::{Hpa, ScaledObject, Scaler},
+    service::{PortSight, ServiceSight},
+    slice::SliceSight,
+    workload::{Kind, Rollout, Workload},
+};
+
+/// One ElastiService and all that matters to it.
+#[derive(Clone, Debug)]
+pub struct Sight {
+    /// The object.
+    pub object: Arc<ElastiService>,
+    /// Its public Service.
+    pub service: Option<Arc<ServiceSight>>,
+    /// Its target.
+    pub target: Seen<Workload>,
+    /// All slices of the Service, ours as well.
+    pub slices: Vec<Arc<SliceSight>>,
+    /// Its ScaledObject.
+    pub scaler: Seen<Scaler>,
+    /// Its HorizontalPodAutoscaler.
+    pub hpa: Option<Arc<Hpa>>,
+}
+
+/// Something that may be there or not, or of which nothing is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen<T> {
+    /// It is there.
+    There(Arc<T>),
+    /// It is not.
+    Missing,
+    /// Its kind is not installed.
+    NoSuchKind,
+    /// Its kind was not listed yet: nothing may be decided.
+    NotYet,
+}
+
+impl<T> Seen<T> {
+    /// It, if it is there.
+    pub fn there(&self) -> Option<&Arc<T>> {
+        match self {
+            Self::There(it) => Some(it),
+            Self::Missing | Self::NoSuchKind | Self::NotYet => None,
+        }
+    }
+}

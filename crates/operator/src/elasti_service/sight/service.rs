@@ -1,0 +1,102 @@
+//! A Service, as far as it is held or kept.
+
+use std::{collections::BTreeMap, net::IpAddr};
+
+use k8s_openapi::{
+    api::core::v1::{Service, ServicePort},
+    apimachinery::pkg::{apis::meta::v1::OwnerReference, util::intstr::IntOrString},
+};
+use kube::ResourceExt;
+use weir_api::hold::names::UID_LABEL;
+
+/// What of a Service matters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServiceSight {
+    /// `spec.type`; empty is ClusterIP.
+    pub type_: String,
+    /// Its addresses, unless it is headless.
+    pub cluster_ips: Vec<IpAddr>,
+    /// It has none on purpose.
+    pub is_headless: bool,
+    /// Which pods it leads to.
+    pub selector: BTreeMap<String, String>,
+    /// Its ports, of all protocols.
+    pub ports: Vec<PortSight>,
+    /// A client keeps the endpoint that it had.
+    pub session_affinity: bool,
+    /// Some clients reach endpoints on their own node only.
+    pub is_local: bool,
+    /// Addresses of more than one family.
+    pub is_dual_stack: bool,
+    /// The UID of the ElastiService that it was derived from, if it was.
+    pub derived_from: Option<String>,
+    /// Its owners.
+    pub owners: Vec<OwnerReference>,
+}
+
+/// A port of a Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSight {
+    /// Its name; empty for the only one.
+    pub name: String,
+    /// Its number.
+    pub number: i32,
+    /// Where it leads to on the pod.
+    pub target: Option<IntOrString>,
+    /// `TCP`, `UDP` or `SCTP`.
+    pub protocol: String,
+    /// What is spoken on it, if that was said.
+    pub app_protocol: Option<String>,
+}
+
+impl ServiceSight {
+    /// What matters of this one.
+    pub fn of(object: &Service) -> Self {
+        let spec = object.spec.clone().unwrap_or_default();
+        let local = |policy: &Option<String>| policy.as_deref() == Some("Local");
+        let ips = spec.cluster_ips.clone().unwrap_or_default();
+        Self {
+            type_: spec.type_.unwrap_or_default(),
+            cluster_ips: ips.iter().filter_map(|ip| ip.parse().ok()).collect(),
+            is_headless: spec.cluster_ip.as_deref() == Some("None"),
+            selector: spec.selector.unwrap_or_default(),
+            ports: spec.ports.iter().flatten().map(PortSight::of).collect(),
+            session_affinity: spec.session_affinity.as_deref() == Some("ClientIP"),
+            is_local: local(&spec.internal_traffic_policy) || local(&spec.external_traffic_policy),
+            is_dual_stack: spec.ip_families.is_some_and(|families| families.len() > 1),
+            derived_from: object.labels().get(UID_LABEL).cloned(),
+            owners: object.owner_references().to_vec(),
+        }
+    }
+
+    /// The ports that can be held.
+    pub fn tcp_ports(&self) -> impl Iterator<Item = &PortSight> {
+        self.ports.iter().filter(|port| port.is_tcp())
+    }
+
+    /// Whether it leads to pods with these labels.
+    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+        !self.selector.is_empty()
+            && self
+                .selector
+                .iter()
+                .all(|(key, value)| labels.get(key) == Some(value))
+    }
+}
+
+impl PortSight {
+    fn of(port: &ServicePort) -> Self {
+        Self {
+            name: port.name.clone().unwrap_or_default(),
+            number: port.port,
+            target: port.target_port.clone(),
+            protocol: port.protocol.clone().unwrap_or_else(|| "TCP".to_owned()),
+            app_protocol: port.app_protocol.clone(),
+        }
+    }
+
+    /// Whether it can be held.
+    pub fn is_tcp(&self) -> bool {
+        self.protocol == "TCP"
+    }
+}

@@ -1,0 +1,74 @@
+//! An EndpointSlice: where a Service leads to. Ours leads to resolvers, all others to pods.
+
+use std::{collections::BTreeSet, net::IpAddr};
+
+use jiff::Timestamp;
+use k8s_openapi::api::discovery::v1::{EndpointPort, EndpointSlice};
+use kube::ResourceExt;
+use weir_api::hold::names::{
+    NEEDED_SINCE_ANNOTATION, SERVICE_NAME_LABEL, SLICE_MANAGED_BY, SLICE_MANAGED_BY_LABEL,
+    UID_LABEL,
+};
+
+use crate::elasti_service::plan::facts::Version;
+
+/// What of an EndpointSlice matters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SliceSight {
+    /// Its name.
+    pub name: String,
+    /// The Service whose it is.
+    pub service: String,
+    /// Its version.
+    pub version: Version,
+    /// It leads to resolvers.
+    pub is_ours: bool,
+    /// The UID of the ElastiService that it was made for.
+    pub derived_from: Option<String>,
+    /// Addresses that are `serving && !terminating`; of ours, all.
+    pub ready: BTreeSet<IpAddr>,
+    /// The nodes of those.
+    pub nodes: BTreeSet<String>,
+    /// Its ports; kept only of ours.
+    pub ports: Vec<EndpointPort>,
+    /// The start of the phase for which it was last needed anew.
+    pub needed_since: Option<Timestamp>,
+}
+
+impl SliceSight {
+    /// What matters of this one; nothing of a slice that is no Service's.
+    pub fn of(object: &EndpointSlice) -> Option<Self> {
+        let labels = object.labels();
+        let service = labels.get(SERVICE_NAME_LABEL)?.clone();
+        let by = labels.get(SLICE_MANAGED_BY_LABEL);
+        let is_ours = by.is_some_and(|by| by == SLICE_MANAGED_BY);
+        let mut ready = BTreeSet::new();
+        let mut nodes = BTreeSet::new();
+        for endpoint in &object.endpoints {
+            let conditions = endpoint.conditions.clone().unwrap_or_default();
+            // Old controllers do not say `serving`: then `ready` is all there is.
+            let serving = conditions.serving.or(conditions.ready).unwrap_or(true);
+            if !is_ours && (!serving || conditions.terminating == Some(true)) {
+                continue;
+            }
+            let address = endpoint.addresses.first();
+            ready.extend(address.and_then(|address| address.parse::<IpAddr>().ok()));
+            nodes.extend(endpoint.node_name.clone());
+        }
+        let mark = object.annotations().get(NEEDED_SINCE_ANNOTATION);
+        Some(Self {
+            name: object.name_any(),
+            service,
+            version: Version(object.resource_version().unwrap_or_default()),
+            is_ours,
+            derived_from: labels.get(UID_LABEL).cloned(),
+            ready,
+            nodes,
+            ports: match is_ours {
+                true => object.ports.clone().unwrap_or_default(),
+                false => Vec::new(),
+            },
+            needed_since: mark.and_then(|mark| mark.parse().ok()),
+        })
+    }
+}

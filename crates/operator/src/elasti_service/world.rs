@@ -1,0 +1,447 @@
+//! What the watches said, put together: objects in, ElastiServices to look at out.
+//!
+//! A synchronous state machine without I/O. It answers two questions: who is touched by a change, and what is the
+//! [`Sight`] of one ElastiService. An event touches those who refer to its object and nobody else, so ten thousand
+//! services cost no more than one. [`kept`] holds the objects of one kind.
+
+mod kept;
+mod told;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use weir_api::hold::{AutoscalerType, ElastiService};
+use weir_role::cluster::{ObjectId, Update};
+
+use self::kept::Kept;
+pub use self::told::Told;
+use super::sight::{Hpa, Kind, Scaler, Seen, ServiceSight, Sight, SliceSight, Workload};
+
+/// All that is known.
+#[derive(Debug)]
+pub struct World {
+    objects: Kept<ElastiService>,
+    services: Kept<ServiceSight>,
+    slices: Kept<SliceSight>,
+    deployments: Kept<Workload>,
+    stateful_sets: Kept<Workload>,
+    rollouts: Kept<Workload>,
+    scalers: Kept<Scaler>,
+    hpas: Kept<Hpa>,
+    /// Who refers to what.
+    users: HashMap<Reference, BTreeSet<ObjectId>>,
+    /// The slices of a Service.
+    slices_of: HashMap<ObjectId, BTreeSet<ObjectId>>,
+    /// The Services with this label first in their selector, to find those of a pod.
+    selectors: HashMap<(Arc<str>, String, String), BTreeSet<ObjectId>>,
+    /// ElastiServices by UID.
+    uids: HashMap<String, ObjectId>,
+    /// What was made for an ElastiService.
+    derived: HashMap<String, BTreeSet<Derived>>,
+}
+
+/// Something that an ElastiService names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Reference {
+    Service(ObjectId),
+    Target(Kind, ObjectId),
+    Scaler(ObjectId),
+    Hpa(ObjectId),
+}
+
+/// Something that was made for an ElastiService.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Derived {
+    /// A private Service.
+    Service(ObjectId),
+    /// A slice.
+    Slice(ObjectId),
+}
+
+/// Who is to be looked at again; sorted, so that the same event always gives the same.
+pub type Touched = BTreeSet<ObjectId>;
+
+impl World {
+    /// A world of which nothing is known. Each kind is listed once for each of so many scopes.
+    pub fn new(scopes: usize) -> Self {
+        Self {
+            objects: Kept::new(scopes),
+            services: Kept::new(scopes),
+            slices: Kept::new(scopes),
+            deployments: Kept::new(scopes),
+            stateful_sets: Kept::new(scopes),
+            rollouts: Kept::new(scopes),
+            scalers: Kept::new(scopes),
+            hpas: Kept::new(scopes),
+            users: HashMap::new(),
+            slices_of: HashMap::new(),
+            selectors: HashMap::new(),
+            uids: HashMap::new(),
+            derived: HashMap::new(),
+        }
+    }
+
+    /// Takes in what a watch said; tells who is touched.
+    pub fn hear(&mut self, told: Told) -> Touched {
+        let mut touched = Touched::new();
+        match told {
+            Told::ElastiService(update) => self.hear_objects(update, &mut touched),
+            Told::Service(update) => self.hear_services(update, &mut touched),
+            Told::Slice(update) => self.hear_slices(update, &mut touched),
+            Told::Deployment(update) => {
+                let changed = self
+                    .deployments
+                    .hear(update, |object| Some(Workload::of_deployment(object)));
+                self.touch(
+                    changed,
+                    |id| Reference::Target(Kind::Deployment, id),
+                    &mut touched,
+                );
+            }
+            Told::StatefulSet(update) => {
+                let changed = self
+                    .stateful_sets
+                    .hear(update, |object| Some(Workload::of_stateful_set(object)));
+                self.touch(
+                    changed,
+                    |id| Reference::Target(Kind::StatefulSet, id),
+                    &mut touched,
+                );
+            }
+            Told::Rollout(update) => {
+                let of = |object: &_| Some(Workload::of_rollout(object));
+                let changed = self.rollouts.hear_optional(update, of);
+                let all = changed.is_none();
+                self.touch(
+                    changed.unwrap_or_default(),
+                    |id| Reference::Target(Kind::Rollout, id),
+                    &mut touched,
+                );
+                self.touch_kind(
+                    all,
+                    |reference| matches!(reference, Reference::Target(Kind::Rollout, _)),
+                    &mut touched,
+                );
+            }
+            Told::ScaledObject(update) => {
+                let of = |object: &_| Some(Scaler::of(object));
+                let changed = self.scalers.hear_optional(update, of);
+                let all = changed.is_none();
+                self.touch(changed.unwrap_or_default(), Reference::Scaler, &mut touched);
+                self.touch_kind(
+                    all,
+                    |reference| matches!(reference, Reference::Scaler(_)),
+                    &mut touched,
+                );
+            }
+            Told::Hpa(update) => {
+                let changed = self.hpas.hear(update, |object| Some(Hpa::of(object)));
+                self.touch(changed, Reference::Hpa, &mut touched);
+            }
+        }
+        touched
+    }
+
+    /// Whether all kinds that are always there have been listed.
+    pub fn is_synced(&self) -> bool {
+        self.objects.is_listed()
+            && self.services.is_listed()
+            && self.slices.is_listed()
+            && self.deployments.is_listed()
+            && self.stateful_sets.is_listed()
+            && self.hpas.is_listed()
+            && !self.rollouts.is_pending()
+            && !self.scalers.is_pending()
+    }
+
+    /// All ElastiServices, in no order.
+    pub fn objects(&self) -> impl Iterator<Item = (&ObjectId, &Arc<ElastiService>)> {
+        self.objects.iter()
+    }
+
+    /// One of them.
+    pub fn object(&self, id: &ObjectId) -> Option<&Arc<ElastiService>> {
+        self.objects.get(id)
+    }
+
+    /// The ElastiService that holds a Service: the oldest that names it.
+    pub fn holder(&self, service: &ObjectId) -> Option<&Arc<ElastiService>> {
+        let claims = self.users.get(&Reference::Service(service.clone()))?;
+        let claims = claims.iter().filter_map(|id| self.objects.get(id));
+        claims.min_by_key(|object| rank(object))
+    }
+
+    /// The other ElastiServices on the same target.
+    pub fn group(&self, object: &ElastiService) -> Vec<Arc<ElastiService>> {
+        let Some(target) = target_of(object) else {
+            return Vec::new();
+        };
+        let me = ObjectId::of(object);
+        let members = self.users.get(&target).into_iter().flatten();
+        members
+            .filter(|id| **id != me)
+            .filter_map(|id| self.objects.get(id).cloned())
+            .collect()
+    }
+
+    /// One ElastiService with all that matters to it.
+    pub fn sight(&self, id: &ObjectId) -> Option<Sight> {
+        let object = Arc::clone(self.objects.get(id)?);
+        let service = service_of(&object);
+        let autoscaler = object.spec.autoscaler.as_ref();
+        let named = |wanted| {
+            autoscaler
+                .filter(|autoscaler| autoscaler.type_ == wanted)
+                .map(|autoscaler| sibling(id, &autoscaler.name))
+        };
+        let target = match Kind::of(&object.spec.scale_target_ref) {
+            Some(kind) => self
+                .workloads(kind)
+                .seen(&sibling(id, &object.spec.scale_target_ref.name)),
+            None => Seen::NoSuchKind,
+        };
+        Some(Sight {
+            service: self.services.get(&service).cloned(),
+            target,
+            slices: self.slices_of(&service),
+            scaler: named(AutoscalerType::Keda)
+                .map_or(Seen::Missing, |scaler| self.scalers.seen(&scaler)),
+            hpa: named(AutoscalerType::Hpa).and_then(|hpa| self.hpas.get(&hpa).cloned()),
+            object,
+        })
+    }
+
+    /// A Service by its name.
+    pub fn service(&self, id: &ObjectId) -> Option<&Arc<ServiceSight>> {
+        self.services.get(id)
+    }
+
+    /// What was made for the ElastiService with this UID.
+    pub fn derived(&self, uid: &str) -> impl Iterator<Item = &Derived> {
+        self.derived.get(uid).into_iter().flatten()
+    }
+
+    /// A slice by its name.
+    pub fn slice(&self, id: &ObjectId) -> Option<&Arc<SliceSight>> {
+        self.slices.get(id)
+    }
+
+    /// ScaledObjects of a namespace that carry the mark of this ElastiService.
+    pub fn paused_by(&self, object: &ObjectId) -> Vec<ObjectId> {
+        let marked = self.scalers.iter().filter(|(id, scaler)| {
+            id.namespace == object.namespace && scaler.paused_by.as_deref() == Some(&*object.name)
+        });
+        marked.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The Services that lead to pods with these labels.
+    pub fn selecting(
+        &self,
+        namespace: &Arc<str>,
+        labels: &BTreeMap<String, String>,
+    ) -> BTreeSet<ObjectId> {
+        let candidates = labels.iter().filter_map(|(key, value)| {
+            let key = (Arc::clone(namespace), key.clone(), value.clone());
+            self.selectors.get(&key)
+        });
+        candidates
+            .flatten()
+            .filter(|id| {
+                let service = self.services.get(id);
+                service.is_some_and(|service| service.selects(labels))
+            })
+            .cloned()
+            .collect()
+    }
+
+    fn workloads(&self, kind: Kind) -> &Kept<Workload> {
+        match kind {
+            Kind::Deployment => &self.deployments,
+            Kind::StatefulSet => &self.stateful_sets,
+            Kind::Rollout => &self.rollouts,
+        }
+    }
+
+    fn slices_of(&self, service: &ObjectId) -> Vec<Arc<SliceSight>> {
+        let names = self.slices_of.get(service).into_iter().flatten();
+        names
+            .filter_map(|name| self.slices.get(name).cloned())
+            .collect()
+    }
+
+    /// Those who refer to what has changed.
+    fn touch(
+        &self,
+        changed: Vec<ObjectId>,
+        reference: impl Fn(ObjectId) -> Reference,
+        touched: &mut Touched,
+    ) {
+        for id in changed {
+            let users = self.users.get(&reference(id)).into_iter().flatten();
+            touched.extend(users.cloned());
+        }
+    }
+
+    /// Those who refer to anything of a kind that came or went.
+    fn touch_kind(&self, all: bool, is_it: impl Fn(&Reference) -> bool, touched: &mut Touched) {
+        if all {
+            let users = self.users.iter().filter(|(reference, _)| is_it(reference));
+            touched.extend(users.flat_map(|(_, users)| users.iter().cloned()));
+        }
+    }
+
+    fn hear_objects(&mut self, update: Update<ElastiService>, touched: &mut Touched) {
+        for (id, old, new) in self
+            .objects
+            .hear_changes(update, |object| Some(object.clone()))
+        {
+            touched.insert(id.clone());
+            if let Some(old) = old {
+                self.uids.remove(&old.uid().unwrap_or_default());
+                for reference in references(&old) {
+                    touched.extend(self.users.get(&reference).into_iter().flatten().cloned());
+                    remove(&mut self.users, &reference, &id);
+                }
+            }
+            if let Some(new) = new {
+                self.uids.insert(new.uid().unwrap_or_default(), id.clone());
+                for reference in references(&new) {
+                    let users = self.users.entry(reference).or_default();
+                    users.insert(id.clone());
+                    touched.extend(users.iter().cloned());
+                }
+            }
+        }
+    }
+
+    fn hear_services(
+        &mut self,
+        update: Update<k8s_openapi::api::core::v1::Service>,
+        touched: &mut Touched,
+    ) {
+        let changes = self
+            .services
+            .hear_changes(update, |object| Some(ServiceSight::of(object)));
+        for (id, old, new) in changes {
+            for service in [&old, &new].into_iter().flatten() {
+                if let Some(owner) = self.owner(service.derived_from.as_ref()) {
+                    touched.insert(owner);
+                }
+            }
+            if let Some((selector, uid)) =
+                old.map(|old| (first_of(&id, &old), old.derived_from.clone()))
+            {
+                if let Some(key) = selector {
+                    remove(&mut self.selectors, &key, &id);
+                }
+                if let Some(uid) = uid {
+                    remove(&mut self.derived, &uid, &Derived::Service(id.clone()));
+                }
+            }
+            if let Some(new) = new {
+                if let Some(key) = first_of(&id, &new) {
+                    self.selectors.entry(key).or_default().insert(id.clone());
+                }
+                if let Some(uid) = &new.derived_from {
+                    let derived = self.derived.entry(uid.clone()).or_default();
+                    derived.insert(Derived::Service(id.clone()));
+                }
+            }
+            self.touch(vec![id], Reference::Service, touched);
+        }
+    }
+
+    fn hear_slices(
+        &mut self,
+        update: Update<k8s_openapi::api::discovery::v1::EndpointSlice>,
+        touched: &mut Touched,
+    ) {
+        for (id, old, new) in self.slices.hear_changes(update, SliceSight::of) {
+            for slice in [&old, &new].into_iter().flatten() {
+                let service = sibling(&id, &slice.service);
+                self.touch(vec![service], Reference::Service, touched);
+                touched.extend(self.owner(slice.derived_from.as_ref()));
+            }
+            if let Some(old) = old {
+                remove(&mut self.slices_of, &sibling(&id, &old.service), &id);
+                if let Some(uid) = &old.derived_from {
+                    remove(&mut self.derived, uid, &Derived::Slice(id.clone()));
+                }
+            }
+            if let Some(new) = new {
+                let service = sibling(&id, &new.service);
+                self.slices_of
+                    .entry(service)
+                    .or_default()
+                    .insert(id.clone());
+                if let Some(uid) = &new.derived_from {
+                    let derived = self.derived.entry(uid.clone()).or_default();
+                    derived.insert(Derived::Slice(id));
+                }
+            }
+        }
+    }
+
+    fn owner(&self, uid: Option<&String>) -> Option<ObjectId> {
+        self.uids.get(uid?).cloned()
+    }
+}
+
+/// The Service that an ElastiService names.
+pub fn service_of(object: &ElastiService) -> ObjectId {
+    sibling(&ObjectId::of(object), &object.spec.service)
+}
+
+/// Older first, then by name. An object without a time is one that the API server has not seen: it comes last.
+pub fn rank(object: &ElastiService) -> (bool, Timestamp, String) {
+    let created = object.creation_timestamp().map(|time| time.0);
+    let time = created.unwrap_or(Timestamp::UNIX_EPOCH);
+    (created.is_none(), time, object.name_any())
+}
+
+/// Another object in the same namespace.
+pub fn sibling(id: &ObjectId, name: &str) -> ObjectId {
+    ObjectId {
+        namespace: Arc::clone(&id.namespace),
+        name: name.into(),
+    }
+}
+
+fn target_of(object: &ElastiService) -> Option<Reference> {
+    let reference = &object.spec.scale_target_ref;
+    let target = sibling(&ObjectId::of(object), &reference.name);
+    Some(Reference::Target(Kind::of(reference)?, target))
+}
+
+fn references(object: &ElastiService) -> Vec<Reference> {
+    let autoscaler = object.spec.autoscaler.as_ref().map(|autoscaler| {
+        let id = sibling(&ObjectId::of(object), &autoscaler.name);
+        match autoscaler.type_ {
+            AutoscalerType::Keda => Reference::Scaler(id),
+            AutoscalerType::Hpa => Reference::Hpa(id),
+        }
+    });
+    let service = Reference::Service(service_of(object));
+    [Some(service), target_of(object), autoscaler]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn first_of(id: &ObjectId, service: &ServiceSight) -> Option<(Arc<str>, String, String)> {
+    let (key, value) = service.selector.first_key_value()?;
+    Some((Arc::clone(&id.namespace), key.clone(), value.clone()))
+}
+
+fn remove<K: std::hash::Hash + Eq, V: Ord>(map: &mut HashMap<K, BTreeSet<V>>, key: &K, value: &V) {
+    if let Some(set) = map.get_mut(key) {
+        set.remove(value);
+        if set.is_empty() {
+            map.remove(key);
+        }
+    }
+}
