@@ -32,6 +32,17 @@ pub struct Patience {
     pub idle: Duration,
 }
 
+/// A connection of a client on which not a byte has come yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silent {
+    /// Where it comes from; an IPv4 address that came as an IPv6 one is an IPv4 address again.
+    pub peer: SocketAddr,
+    /// The port that it came to.
+    pub port: u16,
+    /// How long it has been open.
+    pub age: Duration,
+}
+
 /// One connection of a client.
 #[derive(Debug)]
 pub(crate) struct ClientConnection {
@@ -164,6 +175,12 @@ impl ClientConnection {
         }
     }
 
+    /// Whether not a byte has come. Told from what is noted anyway: nothing is noted for this.
+    fn is_silent(&self) -> bool {
+        let notes = [&self.in_head, &self.has_spoken, &self.is_http2];
+        notes.iter().all(|note| !note.load(Ordering::Relaxed))
+    }
+
     /// For how long nothing is going on; none: something is.
     fn idle_for(&self) -> Option<Duration> {
         if self.busy.load(Ordering::Relaxed) > 0 {
@@ -259,6 +276,21 @@ impl Clients {
         }
     }
 
+    /// Those from this port of any address that have said nothing.
+    pub(crate) fn silent(&self, from_port: u16) -> Vec<Silent> {
+        let list = lock(&self.list);
+        let from_there = list.slots.iter().flatten();
+        let silent = from_there
+            .filter(|connection| connection.peer.port() == from_port && connection.is_silent());
+        silent
+            .map(|connection| Silent {
+                peer: SocketAddr::new(connection.peer.ip().to_canonical(), from_port),
+                port: connection.port,
+                age: connection.born.elapsed(),
+            })
+            .collect()
+    }
+
     /// Closes those that have done nothing for so long.
     pub(crate) fn close_idle(&self, idle_for: Duration) {
         let list = lock(&self.list);
@@ -307,5 +339,38 @@ impl Drop for Entry {
         list.free.push(self.slot);
         drop(list);
         self.connection.life.ends(Open::Connection);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_client_has_one_address_however_it_came() {
+        let minute = Duration::from_mins(1);
+        let patience = Patience {
+            head: minute,
+            silent: minute,
+            idle: minute,
+        };
+        let clients = Clients::new(10, patience);
+        let life = Arc::new(Life::default());
+        let entries = [
+            "[::ffff:192.0.2.1]:4000",
+            "192.0.2.2:4000",
+            "[2001:db8::1]:4000",
+        ]
+        .map(|peer| clients.enter(peer.parse().unwrap(), 80, &life).unwrap());
+        let silent = || clients.silent(4000).into_iter();
+        let peers: Vec<String> = silent().map(|one| one.peer.to_string()).collect();
+        assert_eq!(
+            peers,
+            ["192.0.2.1:4000", "192.0.2.2:4000", "[2001:db8::1]:4000"]
+        );
+        entries[0].connection.bytes_came();
+        assert_eq!(silent().count(), 2);
+        drop(entries);
+        assert_eq!(silent().count(), 0);
     }
 }

@@ -4,7 +4,10 @@ use std::{
     collections::HashMap,
     io::{self, Write},
     net::{IpAddr, SocketAddr, TcpStream},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -12,7 +15,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 use crate::{
-    client::Clients,
+    client::{Clients, Silent},
     life::{Life, Stage},
     lock,
     shard::{Settings, Shards, Shared, Site},
@@ -24,6 +27,8 @@ pub struct Wire {
     shared: Arc<Shared>,
     shards: Arc<Shards>,
     open: Mutex<HashMap<u16, Port>>,
+    /// Grows with each port that is opened or closed.
+    changes: AtomicU64,
 }
 
 struct Port {
@@ -61,6 +66,7 @@ impl Wire {
             shared,
             shards,
             open: Mutex::default(),
+            changes: AtomicU64::new(0),
         }))
     }
 
@@ -81,12 +87,14 @@ impl Wire {
             closed,
         ));
         open.insert(port, Port { close, accepting });
+        self.changes.fetch_add(1, Ordering::Release);
         Ok(port)
     }
 
     /// Closes a port when what had come to it is taken. Connections go on.
     pub fn close(&self, port: u16) {
         if let Some(port) = lock(&self.open).remove(&port) {
+            self.changes.fetch_add(1, Ordering::Release);
             // The task has ended by itself: as good.
             let _ = port.close.send(());
         }
@@ -95,6 +103,16 @@ impl Wire {
     /// The ports that are open.
     pub fn ports(&self) -> Vec<u16> {
         lock(&self.open).keys().copied().collect()
+    }
+
+    /// A number that grows whenever [`Wire::ports`] changes. Read it first, and the ports are at least as new.
+    pub fn port_changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// The clients' connections from this port of any address on which not a byte has come yet.
+    pub fn silent(&self, from_port: u16) -> Vec<Silent> {
+        self.shared.clients.silent(from_port)
     }
 
     /// The life of the process as connections see it.
@@ -141,6 +159,7 @@ impl Wire {
 
     async fn close_all(&self) {
         let ports: Vec<Port> = lock(&self.open).drain().map(|(_, port)| port).collect();
+        self.changes.fetch_add(1, Ordering::Release);
         for port in ports {
             let _ = port.close.send(());
             let _ = port.accepting.await;

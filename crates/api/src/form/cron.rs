@@ -3,7 +3,8 @@
 //!
 //! They mean what they mean to robfig/cron's standard parser, which read them before: `?` is `*`,
 //! Sunday is 0 and only 0, `5/15` runs from 5 to the end in steps of 15, and when both days are
-//! restricted either will do. [`field`] reads one field; [`search`] finds the firings.
+//! restricted either will do. [`field`] reads one field; [`search`] finds the firings, and [`pause`]
+//! the end of windows that overlap.
 //!
 //! **Daylight saving time**, as robfig has it: a firing is an instant at which the wall clock of the
 //! zone shows a matching minute. A time that the clock jumps over does not fire that day, and one
@@ -13,6 +14,7 @@
 //! Two deliberate differences: `@daily` and its like are refused, and so is the meaningless `*-5`.
 
 mod field;
+mod pause;
 mod search;
 #[cfg(test)]
 mod tests;

@@ -19,7 +19,9 @@ async fn ports_come_and_go_without_touching_connections() {
     let mut expected = vec![bed.main.port, other.port];
     expected.sort_unstable();
     assert_eq!(ports, expected);
+    let changes = bed.wire.port_changes();
     assert_eq!(bed.wire.open(other.port).unwrap(), other.port, "it is open");
+    assert_eq!(bed.wire.port_changes(), changes);
 
     let mut under_way = other.client().await;
     under_way.get("/drip?bytes=100&seconds=0.5").await;
@@ -28,6 +30,7 @@ async fn ports_come_and_go_without_touching_connections() {
     idle.answer().await;
     bed.wire.close(other.port);
     assert_eq!(bed.wire.ports(), [bed.main.port]);
+    assert!(bed.wire.port_changes() > changes);
     in_time("it is closed", async {
         while TcpStream::connect(other.address()).await.is_ok() {
             tokio::task::yield_now().await;

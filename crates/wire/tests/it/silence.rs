@@ -1,9 +1,9 @@
 //! Endpoints that take connections and say nothing, and clients that do.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use tokio::{io::AsyncReadExt, sync::mpsc};
-use weir_wire::life::Open;
+use weir_wire::{client::Silent, life::Open};
 
 use crate::{
     bed::{Bed, app, in_time, is_so},
@@ -93,6 +93,74 @@ async fn clients_that_say_nothing_or_only_half_of_it_are_closed() {
     idle.closed().await;
     bed.open(Open::Connection, 0).await;
     assert_eq!(recorder.seen().len(), 1);
+}
+
+/// Waits until this address is reported as silent, or is not.
+async fn silent(bed: &Bed, peer: SocketAddr, expected: bool) -> Option<Silent> {
+    let find = || {
+        let mut silent = bed.wire.silent(peer.port()).into_iter();
+        silent.find(|one| one.peer == peer)
+    };
+    is_so(&format!("{peer} is silent: {expected}"), || {
+        match find().is_some() {
+            is if is == expected => Ok(()),
+            is => Err(is),
+        }
+    })
+    .await;
+    find()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_has_said_nothing_is_reported_until_it_does_or_goes() {
+    let bed = Bed::new();
+    let other = bed.add("other", 1);
+    for (way, first_words) in [
+        (&bed.main, "G"),
+        (&bed.main, "GET / HTTP/1.1\r\nhost: a\r\n\r\n"),
+        (&other, "PRI * HTTP/2.0\r\n"),
+        (&other, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    ] {
+        let mut client = way.client().await;
+        let peer = client.stream.local_addr().unwrap();
+        let found = silent(&bed, peer, true).await.unwrap();
+        assert_eq!((found.peer, found.port), (peer, way.port));
+        assert!(bed.wire.silent(peer.port() ^ 1).is_empty());
+        client.send(first_words).await;
+        silent(&bed, peer, false).await;
+        drop(client);
+
+        let client = way.client().await;
+        let peer = client.stream.local_addr().unwrap();
+        silent(&bed, peer, true).await;
+        drop(client);
+        silent(&bed, peer, false).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_was_answered_is_not_silent_between_two_requests() {
+    let app = app().await;
+    let bed = Bed::leading_to(app.http());
+    let mut client = bed.main.client().await;
+    let peer = client.stream.local_addr().unwrap();
+    client.get("/bytes/10").await;
+    assert_eq!(client.answer().await.status, 200);
+    bed.open(Open::Request, 0).await;
+    bed.open(Open::Connection, 1).await;
+    assert_eq!(bed.wire.silent(peer.port()), []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_client_wakes_nobody_and_is_let_go_in_time() {
+    let bed = Bed::planned(|plan| plan.settings.patience.silent = Duration::from_millis(500));
+    let mut client = bed.main.client().await;
+    let peer = client.stream.local_addr().unwrap();
+    silent(&bed, peer, true).await;
+    assert!(in_time("closed", client.rest()).await.is_empty());
+    silent(&bed, peer, false).await;
+    bed.open(Open::Connection, 0).await;
+    assert_eq!(bed.main.notes.all(), [], "nobody was told of it");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
