@@ -1,8 +1,18 @@
 //! The controller of `ElastiService`: puts a target to sleep and wakes it, without a lost request.
 
 pub mod cut_over;
+pub mod dereference;
+pub mod fail_open;
+pub mod fresh;
+pub mod hands;
 pub mod plan;
+pub mod ports;
+pub mod private_service;
+pub mod queue;
+pub mod refusal;
+pub mod resolver_slice;
 pub mod sight;
+pub mod status;
 pub mod triggers;
 pub mod window;
 pub mod world;

@@ -36,6 +36,7 @@ pub use self::{
     memory::Memory,
     settings::Settings,
     step::{Plan, Step},
+    wish::NO_RESOLVER,
 };
 
 /// The one next step.
@@ -54,6 +55,43 @@ pub fn next(facts: &Facts, memory: &Memory, settings: &Settings, now: Timestamp)
     };
     plan.conditions = conditions::of(&view, &plan);
     plan
+}
+
+/// Whether this ElastiService would let its target sleep, apart from the others on it.
+pub fn wants_sleep(facts: &Facts, memory: &Memory, settings: &Settings, now: Timestamp) -> bool {
+    let view = View {
+        facts,
+        memory,
+        settings,
+        now,
+    };
+    wish::sleep(&view).is_ok()
+}
+
+/// Whether this ElastiService wants its target awake, apart from the others on it.
+pub fn wants_wake(facts: &Facts, memory: &Memory, settings: &Settings, now: Timestamp) -> bool {
+    let view = View {
+        facts,
+        memory,
+        settings,
+        now,
+    };
+    wish::wake(&view).is_some()
+}
+
+/// Whether requests for this ElastiService lead to resolvers by every node, so that its pods may go.
+pub fn is_cut_over(facts: &Facts, memory: &Memory, settings: &Settings, now: Timestamp) -> bool {
+    let view = View {
+        facts,
+        memory,
+        settings,
+        now,
+    };
+    match facts.stored.map(|stored| stored.phase) {
+        Some(Phase::Asleep) => true,
+        Some(Phase::Draining) => draining::is_cut_over(&view),
+        None | Some(Phase::Serving | Phase::Waking) => false,
+    }
 }
 
 fn by_phase(view: &View<'_>) -> Plan {

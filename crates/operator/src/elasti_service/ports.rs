@@ -82,7 +82,10 @@ impl PortBook {
             let found = kept.or_else(|| {
                 let resolver_port = self.free(object, name)?;
                 let name = (*name).to_owned();
-                Some(PortAllotment { name, resolver_port })
+                Some(PortAllotment {
+                    name,
+                    resolver_port,
+                })
             });
             match found {
                 Some(port) => {
@@ -149,7 +152,10 @@ mod tests {
         assert_eq!(book.allot(&id(1), &[""], at(3)).without, [""]);
         let rested = 2 + 600;
         assert_eq!(book.allot(&id(1), &[""], at(rested - 1)).without, [""]);
-        assert_eq!(book.allot(&id(1), &[""], at(rested)).ports[0].resolver_port, both.ports[0].resolver_port);
+        assert_eq!(
+            book.allot(&id(1), &[""], at(rested)).ports[0].resolver_port,
+            both.ports[0].resolver_port
+        );
     }
 
     #[test]

@@ -36,11 +36,7 @@ pub fn name(object: &ElastiService, service: &ServiceSight) -> String {
 }
 
 /// The ports that lead to the resolvers. A port of the Service that got none of its own leads to the shared one.
-pub fn ports(
-    service: &ServiceSight,
-    allotted: &[PortAllotment],
-    shared: u16,
-) -> Vec<EndpointPort> {
+pub fn ports(service: &ServiceSight, allotted: &[PortAllotment], shared: u16) -> Vec<EndpointPort> {
     let mut ports: Vec<EndpointPort> = service
         .tcp_ports()
         .map(|port| {
@@ -69,7 +65,10 @@ pub fn build(
 ) -> EndpointSlice {
     let labels = BTreeMap::from([
         (SERVICE_NAME_LABEL.to_owned(), object.spec.service.clone()),
-        (SLICE_MANAGED_BY_LABEL.to_owned(), SLICE_MANAGED_BY.to_owned()),
+        (
+            SLICE_MANAGED_BY_LABEL.to_owned(),
+            SLICE_MANAGED_BY.to_owned(),
+        ),
         (UID_LABEL.to_owned(), object.uid().unwrap_or_default()),
     ]);
     let mark = mark.map(|mark| {

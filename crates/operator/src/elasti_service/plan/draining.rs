@@ -130,6 +130,11 @@ fn cut_over(view: &View<'_>) -> CutOver {
     }
 }
 
+/// Whether it works, and every node has had the time to follow.
+pub(super) fn is_cut_over(view: &View<'_>) -> bool {
+    matches!(cut_over(view), CutOver::OverlapsUntil(moment) if moment <= view.now)
+}
+
 fn give_up_at(view: &View<'_>) -> Timestamp {
     let watched = view.memory.drain.as_ref().map(|drain| drain.watched_since);
     after(watched.unwrap_or(view.now), view.settings.cut_over_timeout)

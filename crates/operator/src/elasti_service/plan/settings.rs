@@ -33,7 +33,7 @@ impl Default for Settings {
 }
 
 /// `span` after `start`; a time that no calendar has is the last one.
-pub(super) fn after(start: Timestamp, span: Duration) -> Timestamp {
+pub fn after(start: Timestamp, span: Duration) -> Timestamp {
     SignedDuration::try_from(span)
         .ok()
         .and_then(|span| start.checked_add(span).ok())

@@ -11,6 +11,9 @@ use super::{
     settings::after,
 };
 
+/// Why a target is woken when there is no resolver. Told by its text: such wakes are not done all at once.
+pub const NO_RESOLVER: &str = "no resolver is there to hold requests";
+
 /// Why a target may not sleep now.
 pub(super) struct Awake {
     pub(super) because: &'static str,
@@ -44,7 +47,7 @@ pub(super) fn wake(view: &View<'_>) -> Option<&'static str> {
     } else if wanted.triggers == Triggers::Busy && since_creation <= view.now {
         Some("a trigger is not idle")
     } else if fail_open.is_some_and(|moment| moment <= view.now) {
-        Some("no resolver is there to hold requests")
+        Some(NO_RESOLVER)
     } else {
         None
     }

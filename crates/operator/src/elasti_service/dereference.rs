@@ -1,0 +1,172 @@
+//! From what was read to the facts of the plan.
+
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use weir_api::hold::{
+    ElastiService,
+    defaults::COOLDOWN_SECONDS,
+    names::{ON_DELETE_ANNOTATION, ON_DELETE_LEAVE, fence, report::ConditionType},
+};
+
+use super::{
+    plan::facts::{
+        Autoscaler, Deletion, Facts, Group, Knows, Slice, StoredPhase, Target, Triggers, Version,
+        Wanted, Window,
+    },
+    resolver_slice,
+    sight::{Sight, SliceSight},
+};
+use crate::resolvers::Resolver;
+
+/// What is known besides the objects.
+#[derive(Clone, Debug)]
+pub struct Around<'a> {
+    /// The ready resolvers.
+    pub resolvers: &'a [(Resolver, Knows)],
+    /// What the triggers say.
+    pub triggers: Triggers,
+    /// Where now lies in `enabledPeriod`.
+    pub window: Window,
+    /// The others on the target.
+    pub group: Group,
+    /// The names of all on the target, this one included.
+    pub group_names: &'a [&'a str],
+    /// When a wake was asked for last, if that was not long ago.
+    pub wake_asked: bool,
+    /// It is let go, though it is not deleted.
+    pub is_refused: bool,
+    /// Its namespace is going as well.
+    pub namespace_ends: bool,
+    /// The resolvers' shared port.
+    pub shared_port: u16,
+}
+
+/// The facts of one ElastiService.
+pub fn facts(sight: &Sight, around: &Around<'_>) -> Facts {
+    let endpoints = endpoints(sight);
+    let key = fence(&sight.object.name_any());
+    let fenced_for = |fences: &BTreeMap<String, String>| fences.get(&key)?.parse().ok();
+    Facts {
+        stored: stored(&sight.object),
+        wanted: wanted(sight, around),
+        deletion: deletion(&sight.object, around),
+        service_exists: sight.service.is_some(),
+        target: sight.target.there().and_then(|target| {
+            Some(Target {
+                replicas: target.replicas,
+                version: target.version.clone()?,
+                ready_pods: target.ready,
+                fenced_for: fenced_for(&target.fences),
+            })
+        }),
+        slice: slice(sight, around),
+        resolvers: around
+            .resolvers
+            .iter()
+            .map(|(resolver, knows)| (resolver.address, *knows))
+            .collect(),
+        autoscaler: sight.scaler.there().and_then(|scaler| {
+            Some(Autoscaler {
+                version: scaler.version.clone()?,
+                pause: scaler.pause(around.group_names),
+                fenced_for: fenced_for(&scaler.fences),
+            })
+        }),
+        group: around.group,
+        wake_wanted: around.wake_asked && endpoints.is_empty(),
+        endpoints,
+    }
+}
+
+/// Our slice among those of the Service.
+pub fn our_slice(sight: &Sight) -> Option<&SliceSight> {
+    let name = resolver_slice::name(&sight.object, sight.service.as_ref()?);
+    let mut slices = sight.slices.iter();
+    let ours = slices.find(|slice| slice.is_ours && slice.name == name);
+    ours.map(|slice| &**slice)
+}
+
+/// `cooldownPeriod`, where 0 means the default.
+pub fn cooldown(object: &ElastiService) -> Duration {
+    let seconds = match object.spec.cooldown_period {
+        0 => COOLDOWN_SECONDS,
+        seconds => seconds,
+    };
+    Duration::from_secs(u64::from(seconds.unsigned_abs()))
+}
+
+fn stored(object: &ElastiService) -> Option<StoredPhase> {
+    let status = object.status.as_ref()?;
+    Some(StoredPhase {
+        phase: status.phase?,
+        since: status.phase_start_time.as_ref()?.0,
+    })
+}
+
+fn wanted(sight: &Sight, around: &Around<'_>) -> Wanted {
+    let object = &sight.object;
+    let status = object.status.as_ref();
+    let created = object.creation_timestamp().map(|time| time.0);
+    let last = status.and_then(|status| status.last_scaled_up_time.as_ref());
+    let not_seen = status.and_then(|status| {
+        let mut conditions = status.conditions.iter();
+        conditions.find(|condition| {
+            condition.type_ == ConditionType::CutOverNotSeen.as_str() && condition.status == "True"
+        })
+    });
+    Wanted {
+        min_replicas: object.spec.min_target_replicas,
+        cooldown: cooldown(object),
+        window: around.window,
+        triggers: around.triggers,
+        created: created.unwrap_or(Timestamp::UNIX_EPOCH),
+        last_scaled_up: last.map(|time| time.0),
+        cut_over_failed: not_seen.map(|condition| condition.last_transition_time.0),
+        session_affinity: sight
+            .service
+            .as_ref()
+            .is_some_and(|service| service.session_affinity),
+    }
+}
+
+fn deletion(object: &ElastiService, around: &Around<'_>) -> Option<Deletion> {
+    let leave = object.annotations().get(ON_DELETE_ANNOTATION);
+    let leave = leave.is_some_and(|value| value == ON_DELETE_LEAVE) || around.namespace_ends;
+    match object.metadata.deletion_timestamp {
+        Some(_) if leave => Some(Deletion::Leave),
+        Some(_) => Some(Deletion::WakeFirst),
+        None => around.is_refused.then_some(Deletion::WakeFirst),
+    }
+}
+
+fn endpoints(sight: &Sight) -> BTreeMap<IpAddr, Version> {
+    let theirs = sight.slices.iter().filter(|slice| !slice.is_ours);
+    theirs
+        .flat_map(|slice| {
+            let ready = slice.ready.iter();
+            ready.map(|address| (*address, slice.version.clone()))
+        })
+        .collect()
+}
+
+/// One with wrong ports leads nowhere: it counts as one without resolvers, and is made anew.
+fn slice(sight: &Sight, around: &Around<'_>) -> Option<Slice> {
+    let slice = our_slice(sight)?;
+    let service = sight.service.as_ref()?;
+    let allotted = sight.object.status.as_ref();
+    let allotted = allotted.map_or(&[][..], |status| &status.ports);
+    let mut ports = slice.ports.clone();
+    ports.sort_by(|a, b| a.name.cmp(&b.name));
+    let is_right = ports == resolver_slice::ports(service, allotted, around.shared_port)
+        && slice.derived_from == sight.object.uid();
+    Some(Slice {
+        resolvers: match is_right {
+            true => slice.ready.clone(),
+            false => std::collections::BTreeSet::new(),
+        },
+        version: slice.version.clone(),
+        mark: slice.needed_since,
+    })
+}
