@@ -1,17 +1,19 @@
 //! The internal port: metrics, health, and what is held.
 //!
 //! Everything shown comes in through [`AdminState`], so that a test can show anything. [`readiness`] says whether
-//! requests may be sent here, [`routes`] what is answered.
+//! requests may be sent here, [`routes`] what is answered, [`silent`] which connection is meant by who asks for one.
 
 pub mod readiness;
 mod routes;
+mod silent;
 
 use std::{future::Future, sync::Arc};
 
 pub use readiness::Readiness;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tokio::net::TcpListener;
 use weir_role::internal_port;
+use weir_wire::client::Silent;
 
 use crate::{metrics::Metrics, view::ServiceId};
 
@@ -27,7 +29,36 @@ pub struct AdminState {
     /// What is held now, a report for each service for which anything is.
     pub held: Arc<dyn Fn() -> Vec<HeldReport> + Send + Sync>,
     /// The services that are known.
-    pub services: Arc<dyn Fn() -> Vec<ServiceId> + Send + Sync>,
+    pub services: Arc<dyn Fn() -> Vec<KnownService> + Send + Sync>,
+    /// A number that changes whenever those do, and is another in another process. Read before them, so that what is
+    /// told under a number is never older than it.
+    pub generation: Arc<dyn Fn() -> u64 + Send + Sync>,
+    /// The clients' connections from this port of any address that have said nothing.
+    pub silent: Arc<dyn Fn(u16) -> Vec<Silent> + Send + Sync>,
+}
+
+/// A service that is known, with the ports where its requests can come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KnownService {
+    /// Its namespace.
+    #[serde(serialize_with = "text")]
+    pub namespace: Arc<str>,
+    /// Its name.
+    #[serde(serialize_with = "text")]
+    pub service: Arc<str>,
+    /// Its ports of its own that are bound now.
+    pub ports: Vec<BoundPort>,
+}
+
+/// A port of a service that is listened on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BoundPort {
+    /// The port's name in the Service.
+    #[serde(serialize_with = "text")]
+    pub name: Arc<str>,
+    /// Where it is listened on.
+    pub resolver_port: u16,
 }
 
 /// What is held for one service, and why.
@@ -44,6 +75,10 @@ pub struct HeldReport {
     pub bytes: usize,
     /// How long the oldest has waited.
     pub oldest_seconds: f64,
+}
+
+fn text<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(text)
 }
 
 /// Answers until `shutdown`; then what is under way is cut, since nobody needs it any more.

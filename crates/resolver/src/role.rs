@@ -2,8 +2,12 @@
 
 mod ports;
 mod source;
+#[cfg(test)]
+mod tests;
 
 use std::{
+    collections::HashSet,
+    hash::{BuildHasher, RandomState},
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     pin::Pin,
@@ -259,14 +263,35 @@ fn admin_state(
             metrics.tunnels.set(count(Open::Tunnel));
         }
     };
-    let (held, services) = (Arc::clone(table), Arc::clone(table));
+    let held = Arc::clone(table);
+    let services = {
+        let (table, wire) = (Arc::clone(table), Arc::clone(wire));
+        move || {
+            let bound: HashSet<u16> = wire.ports().into_iter().collect();
+            table.services(|port| bound.contains(&port))
+        }
+    };
+    let generation = {
+        let (table, wire, start) = (Arc::clone(table), Arc::clone(wire), first_generation());
+        // Both only grow, and so their sum is new whenever one of them is.
+        move || start + table.changes() + wire.port_changes()
+    };
+    let silent = Arc::clone(wire);
     AdminState {
         metrics: Arc::clone(metrics),
         readiness: Arc::clone(readiness),
         refresh: Arc::new(refresh),
         held: Arc::new(move || held.held()),
-        services: Arc::new(move || services.services()),
+        services: Arc::new(services),
+        generation: Arc::new(generation),
+        silent: Arc::new(move |port| silent.silent(port)),
     }
+}
+
+/// Another in each process, so that a number from before a restart says nothing after it. Below 2⁴⁸, so that it and
+/// what is added stay exact where numbers are floating.
+fn first_generation() -> u64 {
+    RandomState::new().hash_one("generation") >> 16
 }
 
 fn limits(settings: &Settings) -> Limits {

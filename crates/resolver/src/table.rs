@@ -23,7 +23,7 @@ use weir_wire::{
 };
 
 use crate::{
-    admin::HeldReport,
+    admin::{BoundPort, HeldReport, KnownService},
     metrics::{Metrics, ServiceMetrics, WakePhase},
     probe::ProbeRules,
     view::{Change, PortView, Protocol, ServiceId, ServiceView},
@@ -38,6 +38,8 @@ pub struct Table {
     access_log: bool,
     next_owner: AtomicU64,
     services: Mutex<HashMap<ServiceId, Service>>,
+    /// Grows when services come or go or lead elsewhere.
+    changes: AtomicU64,
     /// What requests are led by: replaced as a whole, and never locked.
     pub(crate) routes: ArcSwap<Routes>,
 }
@@ -97,6 +99,7 @@ impl Table {
             access_log,
             next_owner: AtomicU64::new(1),
             services: Mutex::default(),
+            changes: AtomicU64::new(0),
             routes: ArcSwap::default(),
         })
     }
@@ -131,6 +134,7 @@ impl Table {
         }
         if let Some(routes) = routes {
             self.routes.store(Arc::new(routes));
+            self.changes.fetch_add(1, Ordering::Release);
         }
         ports
     }
@@ -263,9 +267,19 @@ impl Table {
         }
     }
 
-    /// The services there are.
-    pub fn services(&self) -> Vec<ServiceId> {
-        lock(&self.services).keys().cloned().collect()
+    /// The services there are, each with those of its ports that are bound.
+    pub fn services(&self, is_bound: impl Fn(u16) -> bool) -> Vec<KnownService> {
+        let services = lock(&self.services);
+        services
+            .values()
+            .map(|service| service.view.known(&is_bound))
+            .collect()
+    }
+
+    /// A number that grows whenever services come or go or get other ports. Read it first, and [`Table::services`] are
+    /// at least as new.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     /// What is held, and why.
@@ -399,6 +413,21 @@ impl Routes {
 impl ServiceView {
     fn is_ready(&self) -> bool {
         self.ports.iter().any(|port| !port.endpoints.is_empty())
+    }
+
+    fn known(&self, is_bound: impl Fn(u16) -> bool) -> KnownService {
+        let ports = self.ports.iter().filter(|port| port.is_supported());
+        let bound = ports.filter_map(|port| {
+            Some(BoundPort {
+                name: Arc::clone(&port.name),
+                resolver_port: port.resolver_port.filter(|number| is_bound(*number))?,
+            })
+        });
+        KnownService {
+            namespace: Arc::clone(&self.id.namespace),
+            service: Arc::clone(&self.id.name),
+            ports: bound.collect(),
+        }
     }
 }
 

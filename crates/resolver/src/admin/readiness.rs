@@ -32,6 +32,11 @@ impl Readiness {
         self.draining.store(true, Ordering::Release);
     }
 
+    /// Whether it is about to.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Acquire)
+    }
+
     /// A port that was allotted is bound, or is not.
     pub fn set_bound(&self, port: u16, bound: bool) {
         let mut unbound = self.unbound.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +55,7 @@ impl Readiness {
     /// What is missing; empty: requests may come.
     pub fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
-        if self.draining.load(Ordering::Acquire) {
+        if self.is_draining() {
             missing.push("the process is about to end".to_owned());
         }
         if !self.is_synced() {

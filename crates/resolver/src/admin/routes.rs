@@ -1,5 +1,7 @@
 //! What the internal port answers, always in a form that a program can read.
 
+use std::net::SocketAddr;
+
 use axum::{
     Json, Router,
     extract::{Query, State},
@@ -7,13 +9,14 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use weir_api::hold::names::http::{
     HEALTH_PATH, METRICS_PATH, QUEUE_STATUS_PATH, READY_PATH, RESOLVER_CACHE_STATUS_PATH,
+    SILENT_CONNECTIONS_PATH,
 };
 
-use super::AdminState;
+use super::{AdminState, KnownService, silent};
 use crate::metrics::Metrics;
 
 /// What is held, and why; for people.
@@ -26,6 +29,7 @@ pub(super) fn router(state: AdminState) -> Router {
         .route(READY_PATH, get(ready))
         .route(QUEUE_STATUS_PATH, get(queue_status))
         .route(RESOLVER_CACHE_STATUS_PATH, get(cache_status))
+        .route(SILENT_CONNECTIONS_PATH, get(silent_connections))
         .route(HELD_PATH, get(held))
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)
@@ -70,16 +74,79 @@ async fn queue_status(State(state): State<AdminState>, Query(which): Query<Which
     Json(json!({ "queueStatus": u8::from(held) })).into_response()
 }
 
-async fn cache_status(State(state): State<AdminState>) -> Response {
-    let services: Vec<_> = (state.services)()
-        .iter()
-        .map(|id| json!({ "namespace": &*id.namespace, "service": &*id.name }))
-        .collect();
-    let body = json!({
-        "synced": state.readiness.is_synced(),
-        "count": services.len(),
-        "services": services,
-    });
+#[derive(Serialize)]
+struct CacheStatus {
+    generation: u64,
+    synced: bool,
+    draining: bool,
+    count: usize,
+    services: Vec<KnownService>,
+}
+
+#[derive(Deserialize)]
+struct Unless {
+    unless: Option<String>,
+}
+
+/// With `?unless=` the list is left out if it is the one that was told under that number: the operator asks every
+/// second, and 10,000 services are a megabyte.
+async fn cache_status(State(state): State<AdminState>, Query(query): Query<Unless>) -> Response {
+    let Ok(unless) = query.unless.as_deref().map(str::parse::<u64>).transpose() else {
+        return error(
+            StatusCode::BAD_REQUEST,
+            "give the generation of an earlier answer, a number, as ?unless=…",
+        );
+    };
+    let generation = (state.generation)();
+    let synced = state.readiness.is_synced();
+    let draining = state.readiness.is_draining();
+    if unless == Some(generation) {
+        let body = json!({
+            "generation": generation,
+            "unchanged": true,
+            "synced": synced,
+            "draining": draining,
+        });
+        return Json(body).into_response();
+    }
+    let services = (state.services)();
+    let body = CacheStatus {
+        generation,
+        synced,
+        draining,
+        count: services.len(),
+        services,
+    };
+    Json(body).into_response()
+}
+
+#[derive(Deserialize)]
+struct Whence {
+    peer: Option<String>,
+    port_only: Option<String>,
+}
+
+async fn silent_connections(
+    State(state): State<AdminState>,
+    Query(whence): Query<Whence>,
+) -> Response {
+    let peer = whence.peer.and_then(|peer| peer.parse::<SocketAddr>().ok());
+    let port_only = match whence.port_only.as_deref() {
+        None | Some("false") => Some(false),
+        Some("true") => Some(true),
+        Some(_) => None,
+    };
+    let (Some(peer), Some(port_only)) = (peer, port_only) else {
+        return error(
+            StatusCode::BAD_REQUEST,
+            "name the other side as ?peer=address:port, and if the port may be enough add &port_only=true",
+        );
+    };
+    let found = silent::find(&(state.silent)(peer.port()), peer, port_only);
+    let body = match found {
+        Some((connection, by)) => json!({ "seen": true, "port": connection.port, "by": by }),
+        None => json!({ "seen": false }),
+    };
     Json(body).into_response()
 }
 
@@ -90,7 +157,7 @@ async fn held(State(state): State<AdminState>) -> Response {
 async fn not_found() -> Response {
     error(
         StatusCode::NOT_FOUND,
-        "there is nothing here; see /metrics, /healthz, /readyz, /queue-status, /crd-cache-status and /debug/held",
+        "there is nothing here; see /metrics, /healthz, /readyz, /queue-status, /crd-cache-status, /silent-connections and /debug/held",
     )
 }
 

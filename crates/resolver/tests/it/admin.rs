@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -10,10 +10,11 @@ use tokio::{
     time::timeout,
 };
 use weir_resolver::{
-    admin::{self, AdminState, HeldReport, Readiness},
+    admin::{self, AdminState, BoundPort, HeldReport, KnownService, Readiness},
     metrics::Metrics,
     view::ServiceId,
 };
+use weir_wire::client::Silent;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -54,7 +55,29 @@ async fn every_path_answers() {
                 oldest_seconds: 1.5,
             }]
         }),
-        services: Arc::new(|| vec![ServiceId::new("shop", "web")]),
+        services: Arc::new(|| {
+            vec![KnownService {
+                namespace: "shop".into(),
+                service: "web".into(),
+                ports: vec![BoundPort {
+                    name: "http".into(),
+                    resolver_port: 10240,
+                }],
+            }]
+        }),
+        generation: Arc::new(|| 7),
+        silent: Arc::new(|port| {
+            let silent = Silent {
+                peer: ([192, 0, 2, 1], 4000).into(),
+                port: 10240,
+                age: Duration::ZERO,
+            };
+            if port == 4000 {
+                vec![silent]
+            } else {
+                Vec::new()
+            }
+        }),
     };
     let (stop, stopped) = oneshot::channel::<()>();
     let server = tokio::spawn(admin::serve(listener, state, async {
@@ -102,6 +125,8 @@ async fn every_path_answers() {
     }
     let (_, body) = json(port, "GET /crd-cache-status").await;
     assert_eq!((&body["count"], &body["synced"]), (&1.into(), &true.into()));
+    the_operator_is_told_what_is_known(port, &readiness).await;
+    the_operator_is_told_who_is_silent(port).await;
     let (_, body) = json(port, "GET /debug/held").await;
     assert_eq!(body[0]["service"], "shop/web");
     assert_eq!(body[0]["oldestSeconds"], 1.5);
@@ -115,6 +140,55 @@ async fn every_path_answers() {
     timeout(PATIENCE, server).await.unwrap().unwrap();
 }
 
+async fn the_operator_is_told_what_is_known(port: u16, readiness: &Readiness) {
+    let whole = json!({
+        "synced": true,
+        "draining": false,
+        "generation": 7,
+        "count": 1,
+        "services": [{
+            "namespace": "shop",
+            "service": "web",
+            "ports": [{"name": "http", "resolverPort": 10240}],
+        }],
+    });
+    for query in ["", "?unless=6"] {
+        let (_, body) = json(port, &format!("GET /crd-cache-status{query}")).await;
+        assert_eq!(body, whole, "{query}");
+    }
+    for draining in [false, true] {
+        let (_, body) = json(port, "GET /crd-cache-status?unless=7").await;
+        let unchanged =
+            json!({"synced": true, "draining": draining, "generation": 7, "unchanged": true});
+        assert_eq!(body, unchanged);
+        readiness.set_draining();
+    }
+    let (status, body) = json(port, "GET /crd-cache-status?unless=x").await;
+    assert_eq!(status, 400, "{body}");
+}
+
+async fn the_operator_is_told_who_is_silent(port: u16) {
+    let seen = |by: &str| json!({"seen": true, "port": 10240, "by": by});
+    let unseen = json!({"seen": false});
+    for (query, expected) in [
+        ("peer=192.0.2.1:4000", seen("address")),
+        (
+            "peer=[::ffff:192.0.2.1]:4000&port_only=true",
+            seen("address"),
+        ),
+        ("peer=192.0.2.2:4000", unseen.clone()),
+        ("peer=192.0.2.2:4000&port_only=true", seen("port")),
+        ("peer=192.0.2.1:4001&port_only=true", unseen),
+    ] {
+        let (status, body) = json(port, &format!("GET /silent-connections?{query}")).await;
+        assert_eq!((status, body), (200, expected), "{query}");
+    }
+    for bad in ["", "peer=192.0.2.1", "peer=192.0.2.1:4000&port_only=yes"] {
+        let (status, _) = json(port, &format!("GET /silent-connections?{bad}")).await;
+        assert_eq!(status, 400, "{bad}");
+    }
+}
+
 #[tokio::test]
 async fn a_client_that_says_nothing_is_shown_out_and_others_are_served_meanwhile() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -125,6 +199,8 @@ async fn a_client_that_says_nothing_is_shown_out_and_others_are_served_meanwhile
         readiness: Arc::default(),
         held: Arc::new(Vec::new),
         services: Arc::new(Vec::new),
+        generation: Arc::new(|| 0),
+        silent: Arc::new(|_| Vec::new()),
     };
     let server = tokio::spawn(admin::serve(listener, state, std::future::pending()));
     let mut silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();

@@ -11,6 +11,9 @@ pub const READY_PATH: &str = "/readyz";
 pub const QUEUE_STATUS_PATH: &str = "/queue-status";
 /// Whether a resolver's table of services is filled; read by the peers' tools.
 pub const RESOLVER_CACHE_STATUS_PATH: &str = "/crd-cache-status";
+/// Whether a connection from `?peer=` that has said nothing is open at a resolver; read by the operator, which opened
+/// it through a Service.
+pub const SILENT_CONNECTIONS_PATH: &str = "/silent-connections";
 /// The operator's table of services; read by the peers' resolvers.
 pub const OPERATOR_CACHE_PATH: &str = "/crd-cache";
 /// Where a resolver tells the operator that requests have come for a sleeping service.

@@ -1,0 +1,216 @@
+//! What the operator is told, by a resolver that runs: services are put into its table, and its ports are real.
+
+use clap::Parser;
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::{Instant, timeout},
+};
+
+use super::*;
+use crate::{
+    settings::ResolverArgs,
+    view::{Change, PortView, Protocol, ServiceView},
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    args: ResolverArgs,
+}
+
+struct Running {
+    parts: Parts,
+    allotted: Ports,
+    settings: Settings,
+}
+
+impl Running {
+    async fn start() -> Self {
+        let internal = free_port().to_string();
+        let typed = [
+            "resolver",
+            "--proxy-port",
+            "0",
+            "--internal-port",
+            &internal,
+        ];
+        let cli = Cli::try_parse_from(typed).unwrap();
+        let mut settings = Settings::new(cli.args, &|_| None).unwrap();
+        settings.times.sync_period = Duration::ZERO;
+        let parts = Parts::start(&settings, 100).await.unwrap();
+        let allotted = Ports::new(Arc::clone(&parts.wire), Arc::clone(&parts.readiness));
+        Self {
+            parts,
+            allotted,
+            settings,
+        }
+    }
+
+    fn apply(&mut self, change: Change) {
+        self.allotted.apply(&self.parts.table.apply(&[change]));
+    }
+
+    async fn ask(&self, path: &str) -> Value {
+        let port = self.settings.listen.internal_port;
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        let read = timeout(PATIENCE, stream.read_to_string(&mut answer)).await;
+        read.expect("an answer in time").unwrap();
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap()
+    }
+
+    async fn services(&self) -> Value {
+        self.ask("/crd-cache-status").await["services"].clone()
+    }
+
+    async fn generation(&self) -> u64 {
+        let status = self.ask("/crd-cache-status").await;
+        status["generation"].as_u64().unwrap()
+    }
+
+    /// Asks until this connection is seen, or is not.
+    async fn seen(&self, stream: &TcpStream, expected: &Value) {
+        let path = format!("/silent-connections?peer={}", stream.local_addr().unwrap());
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let answer = self.ask(&path).await;
+            if answer == *expected {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{answer} is not {expected}");
+        }
+    }
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn web(ports: &[(&str, Option<u16>, Protocol)], endpoints: &[SocketAddr]) -> Change {
+    let port = |(place, (name, resolver_port, protocol)): (u16, &(&str, Option<u16>, Protocol))| {
+        PortView {
+            name: (*name).into(),
+            number: 80 + place,
+            resolver_port: *resolver_port,
+            protocol: *protocol,
+            endpoints: endpoints.into(),
+        }
+    };
+    Change::Set(Arc::new(ServiceView {
+        id: ServiceId::new("shop", "web"),
+        target: "Deployment-web".into(),
+        ports: (0..).zip(ports).map(port).collect(),
+        probes: Arc::default(),
+        switched: false,
+    }))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_bound_ports_are_told_and_each_change_has_its_number() {
+    let mut resolver = Running::start().await;
+    let other = Running::start().await;
+    let mut generations = vec![resolver.generation().await, other.generation().await];
+    let mut is_new = async |resolver: &Running| {
+        let generation = resolver.generation().await;
+        assert!(!generations.contains(&generation));
+        generations.push(generation);
+    };
+    assert_eq!(resolver.services().await, json!([]));
+
+    let taken = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+    let missing = taken.local_addr().unwrap().port();
+    let free = free_port();
+    let ports = [
+        ("http", Some(free), Protocol::Http1),
+        ("admin", Some(missing), Protocol::Sniff),
+        ("tls", Some(free_port()), Protocol::Opaque),
+        ("shared", None, Protocol::Sniff),
+    ];
+    resolver.apply(web(&ports, &[]));
+    let told = |ports: Value| json!([{"namespace": "shop", "service": "web", "ports": ports}]);
+    let http = json!({"name": "http", "resolverPort": free});
+    assert_eq!(resolver.services().await, told(json!([http])));
+    is_new(&resolver).await;
+
+    drop(taken);
+    resolver.allotted.open_missing();
+    let admin = json!({"name": "admin", "resolverPort": missing});
+    assert_eq!(resolver.services().await, told(json!([http, admin])));
+    is_new(&resolver).await;
+
+    // Endpoints come and go often, and are nothing that is told here.
+    let generation = resolver.generation().await;
+    resolver.apply(web(&ports, &[([127, 0, 0, 1], 9).into()]));
+    let path = format!("/crd-cache-status?unless={generation}");
+    let unchanged =
+        json!({"generation": generation, "unchanged": true, "synced": false, "draining": false});
+    assert_eq!(resolver.ask(&path).await, unchanged);
+
+    resolver.apply(web(&ports[1..], &[]));
+    assert_eq!(resolver.services().await, told(json!([admin])));
+    is_new(&resolver).await;
+
+    resolver.parts.readiness.set_synced();
+    resolver.parts.leave(&resolver.settings).await;
+    let status = resolver.ask("/crd-cache-status").await;
+    assert_eq!(
+        (&status["synced"], &status["draining"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(status["services"], told(json!([])), "all ports are closed");
+    is_new(&resolver).await;
+
+    resolver.apply(Change::Gone(ServiceId::new("shop", "web")));
+    assert_eq!(resolver.services().await, json!([]));
+    is_new(&resolver).await;
+    for running in [resolver, other] {
+        let _ = running.parts.stop.send(true);
+    }
+}
+
+/// It listens on IPv6's `::` where there is IPv6, and so sees these clients' IPv4 addresses as IPv6 ones.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_connection_is_seen_while_it_is_silent_and_open_and_wakes_nobody() {
+    let mut resolver = Running::start().await;
+    let port = free_port();
+    resolver.apply(web(&[("", Some(port), Protocol::Sniff)], &[]));
+    let connect = || async { TcpStream::connect(("127.0.0.1", port)).await.unwrap() };
+    let (silent, mut talks, leaves) = (connect().await, connect().await, connect().await);
+    let (seen, unseen) = (
+        json!({"seen": true, "port": port, "by": "address"}),
+        json!({"seen": false}),
+    );
+    for stream in [&silent, &talks, &leaves] {
+        resolver.seen(stream, &seen).await;
+    }
+    talks.write_all(b"G").await.unwrap();
+    resolver.seen(&talks, &unseen).await;
+    let peer = leaves.local_addr().unwrap();
+    drop(leaves);
+    let rest = format!("/silent-connections?peer={peer}");
+    let deadline = Instant::now() + PATIENCE;
+    while resolver.ask(&rest).await != unseen {
+        assert!(Instant::now() < deadline, "it is gone");
+    }
+    resolver.seen(&silent, &seen).await;
+    let elsewhere = format!("192.0.2.1:{}", silent.local_addr().unwrap().port());
+    let path = format!("/silent-connections?peer={elsewhere}");
+    assert_eq!(resolver.ask(&path).await, unseen);
+    let by_port = resolver.ask(&format!("{path}&port_only=true")).await;
+    assert_eq!(by_port, json!({"seen": true, "port": port, "by": "port"}));
+    assert_eq!(
+        resolver.ask("/debug/held").await,
+        json!([]),
+        "nothing waits"
+    );
+    let _ = resolver.parts.stop.send(true);
+}
