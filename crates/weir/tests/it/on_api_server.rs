@@ -1,7 +1,8 @@
 //! `weir crds` on a real API server, with a real kubectl, as the README shows it. The server is one
-//! of its own: these tests are about what applying changes. What is installed has
-//! a file of its own below.
+//! of its own: these tests are about what applying changes. What is installed and the examples have
+//! files of their own below.
 
+mod examples;
 mod manifests;
 
 use std::io::Write;
