@@ -7,6 +7,7 @@ use weir_role::log::LogArgs;
 
 use crate::completions::CompletionsArgs;
 use crate::crds::CrdsArgs;
+use crate::manifests::ManifestsArgs;
 use crate::simulate::SimulateArgs;
 
 /// Traffic on Kubernetes that costs nothing when idle, as little carbon as an error budget allows,
@@ -31,6 +32,7 @@ const EXAMPLES: &str = "\
 Examples:
   weir crds | kubectl apply -f -        install the three resources
   weir crds --only hold --format json   one of them, as JSON
+  weir manifests --only hold            what to install, for kubectl apply
   weir simulate                         what steering would have saved, on a real day and week
   weir completions bash                 completions for a shell
 
@@ -40,6 +42,9 @@ Exit codes: 0 success, 1 failure, 2 wrong usage.";
 pub(crate) enum Command {
     /// Print the definitions of the three resources, to be applied to a cluster
     Crds(CrdsArgs),
+
+    /// Print what to install: the parts of Weir with all that they need
+    Manifests(ManifestsArgs),
 
     /// Hold's data plane: keeps requests for sleeping services until they are awake
     Resolver(Box<ResolverArgs>),

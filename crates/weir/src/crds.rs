@@ -2,10 +2,10 @@
 //! takes them.
 
 use clap::{Args, ValueEnum};
-use serde_json::json;
 use weir_api::crd::Kind;
 
-use crate::output::{self, OutputError};
+use crate::documents::{self, Format};
+use crate::output::OutputError;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -29,14 +29,6 @@ pub(crate) struct CrdsArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Several documents
-    Yaml,
-    /// One List
-    Json,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Resource {
     #[value(name = "ElastiService", aliases = ["elastiservices", "hold"])]
     ElastiService,
@@ -55,23 +47,7 @@ pub(crate) fn run(args: &CrdsArgs) -> Result<(), OutputError> {
         .map(Kind::crd)
         .collect();
 
-    let mut text = String::new();
-    match format {
-        Format::Yaml => {
-            for crd in &crds {
-                // By way of JSON values, which is what the API server will see.
-                let value = serde_json::to_value(crd)?;
-                text.push_str("---\n");
-                text.push_str(&serde_saphyr::to_string(&value)?);
-            }
-        }
-        Format::Json => {
-            let list = json!({ "apiVersion": "v1", "kind": "List", "items": crds });
-            text = serde_json::to_string_pretty(&list)?;
-            text.push('\n');
-        }
-    }
-    output::print(text.as_bytes())
+    documents::print(&crds, *format)
 }
 
 impl Resource {

@@ -7,9 +7,9 @@ use std::io::{self, Write};
 pub(crate) enum OutputError {
     #[error("standard output cannot be written")]
     Write(#[from] io::Error),
-    #[error("a definition cannot be written as JSON")]
+    #[error("an object cannot be written as JSON")]
     Json(#[from] serde_json::Error),
-    #[error("a definition cannot be written as YAML")]
+    #[error("an object cannot be written as YAML")]
     Yaml(#[from] serde_saphyr::ser::Error),
 }
 

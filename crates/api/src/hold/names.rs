@@ -1,11 +1,12 @@
 //! What hold calls things: its resource, the objects it derives from one, and the marks it leaves
 //! on other people's objects.
 //!
-//! The HTTP surface, the metrics, the environment and what is reported have files of their own
+//! The HTTP surface, the metrics, the environment, what is installed and what is reported have files of their own
 //! below. Numbers are in `defaults`.
 
 pub mod environment;
 pub mod http;
+pub mod install;
 pub mod metrics;
 pub mod report;
 

@@ -55,6 +55,8 @@ fn wrong_usage_ends_with_2_and_says_what_there_is() {
             "ElastiService, TrafficSchedule, TrafficWatch",
         ),
         (&["crds", "--format", "toml"], "yaml, json"),
+        (&["manifests", "--only", "steer"], "hold"),
+        (&["manifests", "--resolver-replicas", "0"], "1..=1000"),
         (&["crds", "--colour"], "unexpected argument"),
         (&["crds", "extra"], "unexpected argument"),
         (&["completions", "csh"], "bash"),
@@ -124,4 +126,15 @@ fn a_full_disk_is_a_failure_that_says_so() {
         "{stderr}"
     );
     assert!(stderr.contains("No space left on device"), "{stderr}");
+}
+
+#[test]
+fn a_namespace_that_cannot_be_is_named_before_anything_is_printed() {
+    let output = weir(&["manifests", "--watch-namespace", "My_Shop"])
+        .output()
+        .expect("weir runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("`My_Shop`"), "{said}");
+    assert!(output.stdout.is_empty());
 }

@@ -1,5 +1,9 @@
 //! `weir crds` on a real API server, with a real kubectl, as the README shows it. The server is one
-//! of its own: these tests are about what applying changes.
+//! of its own: these tests are about what applying changes. What is installed and the examples have
+//! files of their own below.
+
+mod examples;
+mod manifests;
 
 use std::io::Write;
 use std::process::{Command, Stdio};

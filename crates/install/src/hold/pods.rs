@@ -1,0 +1,216 @@
+//! How the pods of both parts run: apart from each other, as nobody in particular, with a root that cannot be written.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::{
+    api::{
+        apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment},
+        core::v1::{
+            Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, HTTPGetAction,
+            ObjectFieldSelector, PodSecurityContext, PodSpec, PodTemplateSpec, Probe,
+            ResourceRequirements, SeccompProfile, SecurityContext, TopologySpreadConstraint,
+        },
+    },
+    apimachinery::pkg::{
+        api::resource::Quantity, apis::meta::v1::ObjectMeta, util::intstr::IntOrString,
+    },
+};
+use weir_api::hold::{
+    defaults::RESOLVER_MAX_UNAVAILABLE,
+    names::http::{HEALTH_PATH, METRICS_PATH, READY_PATH},
+};
+
+use super::part::Part;
+use crate::Options;
+
+/// What one part's pods are told, and how they are looked at.
+pub(super) struct Command {
+    /// After the program's name.
+    pub(super) arguments: Vec<String>,
+    /// Variables with their values.
+    pub(super) environment: Vec<(&'static str, String)>,
+    /// Ports by name, for people to read.
+    pub(super) ports: Vec<(&'static str, u16)>,
+    /// Where the kubelet asks.
+    pub(super) health_port: u16,
+    /// Where Prometheus asks.
+    pub(super) metrics_port: u16,
+    /// How long a pod may take to end.
+    pub(super) grace_seconds: Option<i64>,
+    /// What the scheduler sets aside: CPU and memory.
+    pub(super) requests: [&'static str; 2],
+}
+
+/// The old one goes when the new one is ready.
+pub(super) fn deployment(part: Part, options: &Options, command: Command) -> Deployment {
+    let rolling = RollingUpdateDeployment {
+        max_unavailable: Some(IntOrString::Int(RESOLVER_MAX_UNAVAILABLE)),
+        max_surge: Some(IntOrString::Int(1)),
+    };
+    Deployment {
+        metadata: part.metadata(options),
+        spec: Some(DeploymentSpec {
+            replicas: Some(i32::from(part.replicas(options))),
+            selector: part.selector(),
+            strategy: Some(DeploymentStrategy {
+                type_: Some("RollingUpdate".to_owned()),
+                rolling_update: Some(rolling),
+            }),
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels: Some(part.labels()),
+                    annotations: Some(scraped(command.metrics_port)),
+                    ..ObjectMeta::default()
+                }),
+                spec: Some(pod(part, options, command)),
+            },
+            ..DeploymentSpec::default()
+        }),
+        ..Deployment::default()
+    }
+}
+
+fn scraped(port: u16) -> BTreeMap<String, String> {
+    [
+        ("scrape", "true".to_owned()),
+        ("port", port.to_string()),
+        ("path", METRICS_PATH.to_owned()),
+    ]
+    .map(|(key, value)| (format!("prometheus.io/{key}"), value))
+    .into()
+}
+
+fn pod(part: Part, options: &Options, command: Command) -> PodSpec {
+    PodSpec {
+        service_account_name: Some(part.name().to_owned()),
+        automount_service_account_token: Some(true),
+        // Kubernetes would set a variable for each Service nearby, and one called elasti-operator would set ours.
+        enable_service_links: Some(false),
+        termination_grace_period_seconds: command.grace_seconds,
+        security_context: Some(PodSecurityContext {
+            run_as_non_root: Some(true),
+            seccomp_profile: Some(SeccompProfile {
+                type_: "RuntimeDefault".to_owned(),
+                ..SeccompProfile::default()
+            }),
+            ..PodSecurityContext::default()
+        }),
+        topology_spread_constraints: Some(vec![
+            apart(part, "kubernetes.io/hostname"),
+            apart(part, "topology.kubernetes.io/zone"),
+        ]),
+        containers: vec![container(part, options, command)],
+        ..PodSpec::default()
+    }
+}
+
+/// If it can be: one node is enough to begin with.
+fn apart(part: Part, topology: &str) -> TopologySpreadConstraint {
+    TopologySpreadConstraint {
+        max_skew: 1,
+        topology_key: topology.to_owned(),
+        when_unsatisfiable: "ScheduleAnyway".to_owned(),
+        label_selector: Some(part.selector()),
+        // While a new version is rolled out, the old one's pods do not count.
+        match_label_keys: Some(vec!["pod-template-hash".to_owned()]),
+        ..TopologySpreadConstraint::default()
+    }
+}
+
+fn container(part: Part, options: &Options, command: Command) -> Container {
+    let Command {
+        arguments,
+        environment,
+        ports,
+        health_port,
+        metrics_port: _,
+        grace_seconds: _,
+        requests: [cpu, memory],
+    } = command;
+    let mut all = vec![
+        from_field("POD_NAME", "metadata.name"),
+        from_field("POD_NAMESPACE", "metadata.namespace"),
+    ];
+    all.extend(environment.into_iter().map(|(name, value)| EnvVar {
+        name: name.to_owned(),
+        value: Some(value),
+        ..EnvVar::default()
+    }));
+    let named = |(name, port): (&str, u16)| ContainerPort {
+        name: Some(name.to_owned()),
+        container_port: i32::from(port),
+        protocol: Some("TCP".to_owned()),
+        ..ContainerPort::default()
+    };
+    let requests = [("cpu", cpu), ("memory", memory)]
+        .map(|(what, much)| (what.to_owned(), Quantity(much.to_owned())));
+    Container {
+        name: part.role().to_owned(),
+        image: Some(options.image.clone()),
+        image_pull_policy: Some("IfNotPresent".to_owned()),
+        args: Some(arguments),
+        env: Some(all),
+        ports: Some(ports.into_iter().map(named).collect()),
+        liveness_probe: Some(Probe {
+            // Only one that hangs for a minute: to end a resolver costs what it holds.
+            period_seconds: Some(10),
+            failure_threshold: Some(6),
+            ..asks(HEALTH_PATH, health_port)
+        }),
+        readiness_probe: Some(Probe {
+            period_seconds: Some(2),
+            failure_threshold: Some(3),
+            ..asks(READY_PATH, health_port)
+        }),
+        resources: Some(ResourceRequirements {
+            requests: Some(requests.into()),
+            ..ResourceRequirements::default()
+        }),
+        security_context: Some(SecurityContext {
+            allow_privilege_escalation: Some(false),
+            read_only_root_filesystem: Some(true),
+            run_as_non_root: Some(true),
+            capabilities: Some(Capabilities {
+                drop: Some(vec!["ALL".to_owned()]),
+                ..Capabilities::default()
+            }),
+            ..SecurityContext::default()
+        }),
+        ..Container::default()
+    }
+}
+
+fn asks(path: &str, port: u16) -> Probe {
+    Probe {
+        http_get: Some(HTTPGetAction {
+            path: Some(path.to_owned()),
+            port: IntOrString::Int(i32::from(port)),
+            ..HTTPGetAction::default()
+        }),
+        timeout_seconds: Some(5),
+        ..Probe::default()
+    }
+}
+
+fn from_field(name: &str, path: &str) -> EnvVar {
+    EnvVar {
+        name: name.to_owned(),
+        value_from: Some(EnvVarSource {
+            field_ref: Some(ObjectFieldSelector {
+                field_path: path.to_owned(),
+                api_version: Some("v1".to_owned()),
+            }),
+            ..EnvVarSource::default()
+        }),
+        ..EnvVar::default()
+    }
+}
+
+/// `--watch-namespace` for each; both parts add our own by themselves.
+pub(super) fn watch_flags(options: &Options) -> impl Iterator<Item = String> {
+    options
+        .watched()
+        .into_iter()
+        .flatten()
+        .map(|namespace| format!("--watch-namespace={namespace}"))
+}

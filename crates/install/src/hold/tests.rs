@@ -1,0 +1,157 @@
+//! What is installed, as a picture of the whole and as rules that hold whatever is chosen.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use crate::{Object, Options, hold};
+
+/// The defaults, without the definition, which has tests of its own.
+pub(crate) fn options() -> Options {
+    Options {
+        namespace: "weir".to_owned(),
+        image: "weir:1".to_owned(),
+        watch_namespaces: Vec::new(),
+        operator_replicas: 2,
+        resolver_replicas: 2,
+        crds: false,
+    }
+}
+
+fn values(objects: &[Object]) -> Vec<Value> {
+    let value = |object| serde_json::to_value(object).expect("an object as JSON");
+    objects.iter().map(value).collect()
+}
+
+fn of_kind<'a>(all: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    all.iter().filter(|it| it["kind"] == kind).collect()
+}
+
+/// Every text in it, with the names of fields left out.
+fn texts<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) => found.push(text),
+        Value::Array(all) => all.iter().for_each(|it| texts(it, found)),
+        Value::Object(all) => all.values().for_each(|it| texts(it, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn what_is_installed_for_all_namespaces() {
+    insta::assert_yaml_snapshot!(values(&hold::objects(&options())));
+}
+
+#[test]
+fn what_is_installed_for_some_namespaces() {
+    let mut options = options();
+    options.watch_namespaces = vec!["shop".to_owned()];
+    insta::assert_yaml_snapshot!(values(&hold::objects(&options)));
+}
+
+#[test]
+fn the_definition_comes_before_what_needs_it() {
+    let mut options = options();
+    options.crds = true;
+    let kinds: Vec<&str> = hold::objects(&options).iter().map(Object::kind).collect();
+    assert_eq!(kinds[..2], ["Namespace", "CustomResourceDefinition"]);
+    assert_eq!(
+        hold::objects(&options).len(),
+        hold::objects(&self::options()).len() + 1
+    );
+}
+
+#[test]
+fn nobody_may_do_everything() {
+    for namespaces in [vec![], vec!["shop".to_owned()]] {
+        let mut options = options();
+        options.watch_namespaces = namespaces;
+        let all = values(&hold::objects(&options));
+        let roles = [of_kind(&all, "ClusterRole"), of_kind(&all, "Role")].concat();
+        for rule in roles
+            .iter()
+            .flat_map(|role| role["rules"].as_array().expect("rules"))
+        {
+            let mut found = Vec::new();
+            texts(rule, &mut found);
+            assert!(!found.iter().any(|text| text.contains('*')), "{rule}");
+            // What would let them become somebody else.
+            for forbidden in ["secrets", "pods/exec", "escalate", "bind", "impersonate"] {
+                assert!(!found.contains(&forbidden), "{rule}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_alone_has_no_budget_that_would_keep_its_node_from_being_drained() {
+    let mut options = options();
+    options.operator_replicas = 1;
+    let all = values(&hold::objects(&options));
+    let budgets = of_kind(&all, "PodDisruptionBudget");
+    assert_eq!(budgets.len(), 1);
+    assert_eq!(budgets[0]["metadata"]["name"], "weir-resolver");
+}
+
+fn any_options() -> impl Strategy<Value = Options> {
+    let name = "[a-z]{1,8}";
+    let watched = proptest::collection::vec(name, 0..4);
+    (name, watched, 1_u16..5, 1_u16..5, any::<bool>()).prop_map(
+        |(namespace, watch_namespaces, operator_replicas, resolver_replicas, crds)| Options {
+            namespace,
+            watch_namespaces,
+            operator_replicas,
+            resolver_replicas,
+            crds,
+            ..options()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_object_is_there_twice_and_all_lie_where_they_may(options in any_options()) {
+        let all = hold::objects(&options);
+        let mut seen = BTreeSet::new();
+        for object in &all {
+            let metadata = object.metadata();
+            let name = metadata.name.clone().expect("a name");
+            let key = (object.kind(), metadata.namespace.clone(), name);
+            prop_assert!(seen.insert(key.clone()), "{key:?} is there twice");
+            if let Some(namespace) = &metadata.namespace {
+                let is_role = object.kind().starts_with("Role");
+                let is_watched = is_role && options.watch_namespaces.contains(namespace);
+                prop_assert!(*namespace == options.namespace || is_watched, "{key:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn with_some_namespaces_nothing_is_had_in_others(options in any_options()) {
+        let kinds: Vec<&str> = hold::objects(&options).iter().map(Object::kind).collect();
+        let everywhere = kinds.iter().any(|kind| kind.starts_with("ClusterRole"));
+        prop_assert_eq!(everywhere, options.watch_namespaces.is_empty());
+    }
+
+    /// A Service, a budget or a policy that selects nothing would go unnoticed.
+    #[test]
+    fn every_selector_finds_the_pods_of_its_own_part(options in any_options()) {
+        let all = values(&hold::objects(&options));
+        let deployments = of_kind(&all, "Deployment");
+        for (kind, path) in [
+            ("Service", "/spec/selector"),
+            ("PodDisruptionBudget", "/spec/selector/matchLabels"),
+            ("NetworkPolicy", "/spec/podSelector/matchLabels"),
+            ("Deployment", "/spec/selector/matchLabels"),
+        ] {
+            for object in of_kind(&all, kind) {
+                let own = deployments.iter().find(|it| it["metadata"]["name"] == object["metadata"]["name"]);
+                let own = own.expect("a Deployment of the same name");
+                prop_assert_eq!(object.pointer(path), own.pointer("/spec/template/metadata/labels"), "{}", kind);
+            }
+        }
+    }
+}

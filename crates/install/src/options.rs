@@ -1,0 +1,102 @@
+//! What can be chosen about an installation. What is wrong is told before anything is printed.
+
+use thiserror::Error;
+use weir_api::dns::{NameError, check_dns_label};
+
+/// What can be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Where everything is put.
+    pub namespace: String,
+    /// What all roles run.
+    pub image: String,
+    /// Only these namespaces are watched, with Roles instead of ClusterRoles; empty: all.
+    pub watch_namespaces: Vec<String>,
+    /// How many operators.
+    pub operator_replicas: u16,
+    /// How many resolvers.
+    pub resolver_replicas: u16,
+    /// Whether the definitions of the resources are among the objects.
+    pub crds: bool,
+}
+
+/// Why a choice cannot be.
+#[derive(Debug, PartialEq, Eq, Error)]
+pub enum OptionsError {
+    /// No namespace can be called so.
+    #[error("`{0}` cannot be the name of a namespace; use small letters, digits and hyphens")]
+    Namespace(String, #[source] NameError),
+    /// Nothing to run.
+    #[error("no image is named; give one such as registry.example/weir:1")]
+    NoImage,
+    /// Nobody to do the work.
+    #[error("there must be one {0} at least; two let one of them fail")]
+    NoReplicas(&'static str),
+}
+
+impl Options {
+    /// Says what is wrong, if anything is.
+    pub fn check(&self) -> Result<(), OptionsError> {
+        for namespace in self.watch_namespaces.iter().chain([&self.namespace]) {
+            check_dns_label(namespace)
+                .map_err(|error| OptionsError::Namespace(namespace.clone(), error))?;
+        }
+        if self.image.trim().is_empty() {
+            return Err(OptionsError::NoImage);
+        }
+        for (replicas, whose) in [
+            (self.operator_replicas, "operator"),
+            (self.resolver_replicas, "resolver"),
+        ] {
+            if replicas == 0 {
+                return Err(OptionsError::NoReplicas(whose));
+            }
+        }
+        Ok(())
+    }
+
+    /// The namespaces that are watched, each once, with our own as both roles add it; none: all are.
+    pub(crate) fn watched(&self) -> Option<Vec<&str>> {
+        if self.watch_namespaces.is_empty() {
+            return None;
+        }
+        let own = [&self.namespace];
+        let mut all: Vec<&str> = self
+            .watch_namespaces
+            .iter()
+            .chain(own)
+            .map(|it| &**it)
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        Some(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hold::tests::options;
+
+    #[test]
+    fn what_cannot_be_is_told() {
+        assert_eq!(options().check(), Ok(()));
+        let wrong = |change: fn(&mut Options)| {
+            let mut options = options();
+            change(&mut options);
+            options.check().unwrap_err().to_string()
+        };
+        assert!(wrong(|it| it.namespace = "Weir".into()).contains("`Weir`"));
+        assert!(wrong(|it| it.watch_namespaces = vec!["a b".into()]).contains("`a b`"));
+        assert!(wrong(|it| it.image = " ".into()).contains("image"));
+        assert!(wrong(|it| it.resolver_replicas = 0).contains("one resolver"));
+    }
+
+    #[test]
+    fn watched_namespaces_are_named_once_with_our_own() {
+        let mut options = options();
+        assert_eq!(options.watched(), None);
+        options.watch_namespaces = ["shop", "weir", "shop"].map(str::to_owned).to_vec();
+        assert_eq!(options.watched(), Some(vec!["shop", "weir"]));
+    }
+}
