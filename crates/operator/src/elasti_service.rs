@@ -1,5 +1,8 @@
 //! The controller of `ElastiService`: puts a target to sleep and wakes it, without a lost request.
 
+pub mod clock;
+pub mod context;
+pub mod controller;
 pub mod cut_over;
 pub mod dereference;
 pub mod fail_open;
@@ -9,10 +12,13 @@ pub mod plan;
 pub mod ports;
 pub mod private_service;
 pub mod queue;
+pub mod reconcile;
 pub mod refusal;
 pub mod resolver_slice;
 pub mod sight;
 pub mod status;
 pub mod triggers;
+pub mod wake;
+pub mod watches;
 pub mod window;
 pub mod world;

@@ -5,7 +5,7 @@
 //! - [`leader`]: only one process at a time puts anything to sleep;
 //! - [`admin`]: the operator's ports: wake signals, metrics, health;
 //! - [`events`], [`metrics`]: what it tells;
-//! - [`settings`]: what can be set.
+//! - [`settings`]: what can be set; [`role`]: the process.
 
 pub mod admin;
 pub mod elasti_service;
@@ -13,4 +13,5 @@ pub mod events;
 pub mod leader;
 pub mod metrics;
 pub mod resolvers;
+pub mod role;
 pub mod settings;

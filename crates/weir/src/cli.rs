@@ -2,6 +2,7 @@
 //! is carried out by the module of its name.
 
 use clap::{Parser, Subcommand};
+use weir_operator::settings::OperatorArgs;
 use weir_resolver::settings::ResolverArgs;
 use weir_role::log::LogArgs;
 
@@ -45,6 +46,9 @@ pub(crate) enum Command {
 
     /// Print what to install: the parts of Weir with all that they need
     Manifests(ManifestsArgs),
+
+    /// The controllers: put targets to sleep and wake them
+    Operator(Box<OperatorArgs>),
 
     /// Hold's data plane: keeps requests for sleeping services until they are awake
     Resolver(Box<ResolverArgs>),

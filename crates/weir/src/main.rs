@@ -6,6 +6,7 @@ mod completions;
 mod crds;
 mod documents;
 mod manifests;
+mod operator;
 mod output;
 mod resolver;
 mod simulate;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let outcome: Result<(), Box<dyn Error>> = match command {
         Command::Crds(args) => crds::run(&args).map_err(Into::into),
         Command::Manifests(args) => manifests::run(args).map_err(Into::into),
+        Command::Operator(args) => operator::run(*args).map_err(Into::into),
         Command::Resolver(args) => resolver::run(*args).map_err(Into::into),
         Command::Simulate(args) => simulate::run(&args).map_err(Into::into),
         Command::Completions(args) => completions::run(&args).map_err(Into::into),

@@ -65,6 +65,11 @@ impl HandError {
         }
     }
 
+    /// Something could not even be read.
+    pub fn unreadable(what: &'static str, error: kube::Error) -> Self {
+        Self::of(what, error)
+    }
+
     fn of(what: &'static str, error: kube::Error) -> Self {
         match &error {
             kube::Error::Api(status) if status.code == 409 => Self::Changed(what),

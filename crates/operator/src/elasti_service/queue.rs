@@ -21,6 +21,8 @@ pub struct Queue {
     moment_of: HashMap<ObjectId, Timestamp>,
     /// All there are.
     everything: bool,
+    /// Services whose holders were touched.
+    services: HashSet<ObjectId>,
 }
 
 /// A queue that several fill and one empties.
@@ -90,6 +92,17 @@ impl SharedQueue {
     pub fn mark_everything(&self) {
         self.lock().everything = true;
         self.filled.notify_one();
+    }
+
+    /// Whoever holds one of these Services was touched.
+    pub fn mark_services(&self, services: Vec<ObjectId>) {
+        self.lock().services.extend(services);
+        self.filled.notify_one();
+    }
+
+    /// The Services whose holders were touched since this was last asked.
+    pub fn take_services(&self) -> HashSet<ObjectId> {
+        std::mem::take(&mut self.lock().services)
     }
 
     /// Whether all were touched since this was last asked.

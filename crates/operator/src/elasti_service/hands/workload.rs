@@ -38,6 +38,26 @@ impl Hands {
         target: &ObjectId,
         replicas: i32,
     ) -> Result<bool, HandError> {
+        self.raise(kind, target, replicas, replicas).await
+    }
+
+    /// Writes so many replicas, unless there is one; says whether there was none.
+    pub async fn scale_up_from_zero(
+        &self,
+        kind: Kind,
+        target: &ObjectId,
+        replicas: i32,
+    ) -> Result<bool, HandError> {
+        self.raise(kind, target, 1, replicas).await
+    }
+
+    async fn raise(
+        &self,
+        kind: Kind,
+        target: &ObjectId,
+        below: i32,
+        replicas: i32,
+    ) -> Result<bool, HandError> {
         let api = self.workloads(kind, target);
         loop {
             // The one that was read may be old, and a scale must never be lowered here.
@@ -46,7 +66,7 @@ impl Hands {
                 .await
                 .map_err(|error| HandError::of(SCALE, error))?;
             let spec = scale.spec.get_or_insert_default();
-            if spec.replicas.unwrap_or(0) >= replicas {
+            if spec.replicas.unwrap_or(0) >= below {
                 return Ok(false);
             }
             spec.replicas = Some(replicas);

@@ -74,7 +74,12 @@ pub(super) fn sleep(view: &View<'_>) -> Result<(), Awake> {
     match wanted.triggers {
         Triggers::Idle => {}
         Triggers::Absent => return Err("without triggers nothing is scaled down".into()),
-        Triggers::Busy => return Err("a trigger is not idle".into()),
+        Triggers::Busy => {
+            return Err(Awake {
+                because: "a trigger is not idle",
+                until: record_at(view),
+            });
+        }
         Triggers::Unknown => return Err("a trigger could not be asked".into()),
     }
     match wanted.window {
@@ -112,13 +117,16 @@ pub(super) fn sleep(view: &View<'_>) -> Result<(), Awake> {
 
 /// Whether a busy trigger should be noted; not each time that it is asked.
 pub(super) fn activity_to_record(view: &View<'_>) -> bool {
+    view.facts.wanted.triggers == Triggers::Busy
+        && record_at(view).is_none_or(|moment| moment <= view.now)
+}
+
+/// When a busy trigger is to be noted next; at once if it never was.
+fn record_at(view: &View<'_>) -> Option<Timestamp> {
     let wanted = &view.facts.wanted;
     let part: Duration = wanted.cooldown / LAST_SCALED_UP_COOLDOWN_DIVISOR;
     let interval = part.max(LAST_SCALED_UP_MIN_INTERVAL);
-    wanted.triggers == Triggers::Busy
-        && wanted
-            .last_scaled_up
-            .is_none_or(|last| after(last, interval) <= view.now)
+    wanted.last_scaled_up.map(|last| after(last, interval))
 }
 
 /// The replicas to scale up to, where the window demands more than there are.

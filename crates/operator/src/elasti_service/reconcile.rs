@@ -1,0 +1,301 @@
+//! One look at one ElastiService: dereference, validate, plan, apply, update status.
+//!
+//! [`gather`] reads what is known, [`upkeep`] keeps what must be there in every phase, `plan` decides the one next step
+//! and [`step`] carries it out. A look does at most one step of the plan; the change that it makes brings the next look.
+
+mod gather;
+mod step;
+mod upkeep;
+
+use std::{sync::Arc, time::Duration};
+
+use gather::Gathered;
+use jiff::Timestamp;
+use kube::ResourceExt;
+use thiserror::Error;
+use tokio::time::timeout;
+use weir_api::hold::{Phase, names::report::ConditionType};
+use weir_role::cluster::ObjectId;
+
+use super::{
+    context::{Context, lock},
+    fresh,
+    hands::HandError,
+    plan::{self, Facts, Memory, NO_RESOLVER, Plan, Step, settings::after},
+    refusal::{Judgement, Told},
+    status::{self, Report},
+};
+
+/// No look takes longer; whatever was on its way is decided again.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// After a change that somebody else made first.
+const SOON: Duration = Duration::from_millis(100);
+/// After a failure, doubled each time.
+const PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Between two silent connections through a Service.
+const PROBE_PAUSE: Duration = Duration::from_millis(50);
+
+/// Why a look ended before its end.
+#[derive(Debug, Error)]
+enum LookError {
+    #[error(transparent)]
+    Hand(#[from] HandError),
+    #[error("the cluster cannot be read at the moment")]
+    Read(#[from] kube::Error),
+    #[error("the API server takes longer than {} s", PATIENCE.as_secs())]
+    Slow,
+}
+
+/// Looks at one ElastiService; says when to look again, if nothing happens before.
+pub async fn reconcile(context: &Context, id: &ObjectId) -> Option<Timestamp> {
+    context.metrics.reconciled(id);
+    let outcome = timeout(PATIENCE, look(context, id)).await;
+    match outcome.unwrap_or(Err(LookError::Slow)) {
+        Ok(again) => {
+            lock(&context.failures).remove(id);
+            again
+        }
+        Err(error) => Some(failed(context, id, &error)),
+    }
+}
+
+fn failed(context: &Context, id: &ObjectId, error: &LookError) -> Timestamp {
+    let now = context.now();
+    let reason = match error {
+        LookError::Hand(HandError::Changed(what)) => {
+            tracing::debug!(namespace = %id.namespace, name = %id.name, what, "changed meanwhile");
+            return after(now, SOON);
+        }
+        LookError::Hand(error) => error.reason(),
+        LookError::Read(_) => "read",
+        LookError::Slow => "slow",
+    };
+    context.metrics.reconcile_failed(reason);
+    let times = {
+        let mut failures = lock(&context.failures);
+        let times = failures.entry(id.clone()).or_insert(0);
+        *times = times.saturating_add(1);
+        *times
+    };
+    let pause = PAUSE.saturating_mul(1 << times.min(8)).min(LONGEST_PAUSE);
+    let error: &dyn std::error::Error = error;
+    tracing::warn!(
+        namespace = %id.namespace, name = %id.name, error,
+        again_in_seconds = pause.as_secs_f64(),
+        "an ElastiService could not be looked after"
+    );
+    after(now, pause)
+}
+
+async fn look(context: &Context, id: &ObjectId) -> Result<Option<Timestamp>, LookError> {
+    let Some(mut gathered) = gather::gather(context, id) else {
+        context.forget(id);
+        return Ok(None);
+    };
+    if !gathered.is_complete() {
+        return Ok(None);
+    }
+    let object = Arc::clone(&gathered.sight.object);
+    if object.metadata.deletion_timestamp.is_some() {
+        if object
+            .finalizers()
+            .iter()
+            .all(|finalizer| finalizer != weir_api::hold::names::FINALIZER)
+        {
+            // Somebody else's finalizer keeps it; our part is done.
+            return Ok(None);
+        }
+        let namespace = fresh::namespace_ends(&context.client, &id.namespace).await?;
+        gathered.namespace_ends = namespace;
+    } else if upkeep::before(context, &gathered).await? {
+        // What was written comes back as an event.
+        return Ok(None);
+    }
+    if matches!(gathered.judgement, Judgement::Incomplete(_)) && !gathered.is_deleted() {
+        report(context, &gathered, None, &[]).await?;
+        return Ok(None);
+    }
+
+    let now = context.now();
+    let facts = gathered.facts(context, now);
+    let mut memory = lock(&context.memories).get(id).cloned().unwrap_or_default();
+    memory.see(&facts, now);
+    let plan = plan::next(&facts, &memory, &context.settings, now);
+    lock(&context.memories).insert(id.clone(), memory.clone());
+    tracing::debug!(
+        namespace = %id.namespace, name = %id.name, step = ?plan.step, because = plan.because, "planned"
+    );
+
+    if plan.because == NO_RESOLVER && plan.step == Step::StorePhase(Phase::Waking) {
+        let may = lock(&context.fail_open).may_wake(id, facts.wanted.last_scaled_up);
+        if !may {
+            return Ok(plan.look_again);
+        }
+    } else {
+        lock(&context.fail_open).forget(id);
+    }
+    act(context, &gathered, &facts, &memory, &plan).await
+}
+
+/// Carries out the one step and tells of it.
+async fn act(
+    context: &Context,
+    gathered: &Gathered,
+    facts: &Facts,
+    memory: &Memory,
+    plan: &Plan,
+) -> Result<Option<Timestamp>, LookError> {
+    let id = &gathered.id;
+    let now = context.now();
+    match &plan.step {
+        Step::Rest => {}
+        Step::StorePhase(phase) => {
+            report(context, gathered, Some(*phase), &plan.conditions).await?;
+            let reason = step::reason(*phase);
+            context.tell(
+                &gathered.sight.object,
+                reason,
+                "Phase",
+                format!("{}: {}", reason, plan.because),
+            );
+            tracing::info!(namespace = %id.namespace, name = %id.name, phase = reason, because = plan.because, "a new phase");
+            return Ok(None);
+        }
+        Step::GiveUpCutOver => {
+            report(context, gathered, Some(Phase::Serving), &plan.conditions).await?;
+            return Ok(None);
+        }
+        Step::RecordActivity => {
+            record_activity(context, gathered, &plan.conditions).await?;
+            return Ok(None);
+        }
+        Step::ProbeCutOver => {
+            report(context, gathered, None, &plan.conditions).await?;
+            return Ok(Some(
+                step::probe(context, gathered)
+                    .await
+                    .map_or_else(|| after(now, PROBE_PAUSE), |()| context.now()),
+            ));
+        }
+        Step::RemoveFinalizer if !gathered.is_deleted() => {}
+        Step::ScaleToZero { .. } | Step::PauseAutoscaler { .. } | Step::RemoveSlice { .. } => {
+            if !is_confirmed(context, gathered, memory, plan).await? {
+                return Ok(Some(after(now, SOON)));
+            }
+            step::carry_out(context, gathered, facts, plan).await?;
+        }
+        Step::ApplySlice { .. }
+        | Step::UnpauseAutoscaler
+        | Step::ScaleUp { .. }
+        | Step::FenceTarget { .. }
+        | Step::FenceAutoscaler { .. } => step::carry_out(context, gathered, facts, plan).await?,
+        Step::RemoveFinalizer => {
+            upkeep::after_all(context, gathered).await?;
+            context.metrics.finalizer(id, "removed");
+            return Ok(None);
+        }
+    }
+    report(context, gathered, None, &plan.conditions).await?;
+    Ok(plan.look_again)
+}
+
+/// Whether the API server itself says the same as the watches: the same facts give the same step.
+async fn is_confirmed(
+    context: &Context,
+    gathered: &Gathered,
+    memory: &Memory,
+    plan: &Plan,
+) -> Result<bool, LookError> {
+    let Some(sight) = fresh::read(&context.client, &gathered.id).await? else {
+        return Ok(false);
+    };
+    let now = context.now();
+    let facts = gathered.facts_of(&sight, context, now);
+    let mut memory = memory.clone();
+    memory.see(&facts, now);
+    let again = plan::next(&facts, &memory, &context.settings, now);
+    Ok(again.step == plan.step)
+}
+
+/// Writes the status, if it says anything new.
+async fn report(
+    context: &Context,
+    gathered: &Gathered,
+    phase: Option<Phase>,
+    conditions: &[plan::Condition],
+) -> Result<(), LookError> {
+    let is_active = phase == Some(Phase::Waking);
+    write_report(context, gathered, phase, conditions, is_active).await
+}
+
+async fn record_activity(
+    context: &Context,
+    gathered: &Gathered,
+    conditions: &[plan::Condition],
+) -> Result<(), LookError> {
+    write_report(context, gathered, None, conditions, true).await
+}
+
+async fn write_report(
+    context: &Context,
+    gathered: &Gathered,
+    phase: Option<Phase>,
+    conditions: &[plan::Condition],
+    is_active: bool,
+) -> Result<(), LookError> {
+    let object = &gathered.sight.object;
+    let mut told = gathered.told.clone();
+    for condition in conditions
+        .iter()
+        .filter(|condition| condition.kind != ConditionType::Ready)
+    {
+        let why = match condition.kind {
+            ConditionType::TriggerFailing => gathered.verdict.why.clone(),
+            _ => None,
+        };
+        let message = match why {
+            Some(why) => format!("{}: {why}", condition.message),
+            None => condition.message.to_owned(),
+        };
+        told.push(Told {
+            kind: condition.kind,
+            message,
+        });
+    }
+    let is_ready = conditions
+        .iter()
+        .any(|condition| condition.kind == ConditionType::Ready);
+    let not_ready = match &gathered.judgement {
+        Judgement::Refused(why) | Judgement::Incomplete(why) => Some(why.clone()),
+        Judgement::Held if is_ready => None,
+        Judgement::Held => Some(
+            "no ready resolver knows the Service; see that resolvers run and are ready".to_owned(),
+        ),
+    };
+    let report = Report {
+        findings: &gathered.findings,
+        told,
+        not_ready,
+        ports: gathered.allotted.ports.clone(),
+        phase,
+        is_active,
+    };
+    let Some(status) = status::next(object, &report, context.now()) else {
+        return Ok(());
+    };
+    let mode = status.mode;
+    let stored = status.phase;
+    context.hands.store(object, status).await?;
+    if let Some(mode) = mode {
+        context.metrics.status_written(&gathered.id, mode);
+        context.metrics.set_mode(&gathered.id, mode);
+    }
+    if let Some(phase) = stored {
+        context.metrics.set_phase(&gathered.id, phase);
+    }
+    for told in status::risen(object, &report.told) {
+        context.warn(object, told.kind.as_str(), "Check", told.message.clone());
+    }
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! What is known of one ElastiService, read together: from the watches, the triggers, the resolvers and the others on its
+//! target.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+use weir_api::{
+    finding::Finding,
+    hold::{ElastiService, names::private_service},
+};
+use weir_role::cluster::ObjectId;
+
+use crate::{
+    elasti_service::{
+        context::{Context, lock},
+        dereference::{self, Around, cooldown},
+        plan::{
+            self, Facts,
+            facts::{Group, Knows, Window},
+        },
+        ports::Allotted,
+        refusal::{self, Judgement, Neighbours, Told},
+        sight::{Seen, ServiceSight, Sight},
+        triggers::Verdict,
+        window::window,
+        world::{Derived, World, service_of, sibling},
+    },
+    resolvers::Resolver,
+};
+
+/// What is known.
+pub(super) struct Gathered {
+    pub(super) id: ObjectId,
+    pub(super) sight: Sight,
+    /// The others on the target.
+    pub(super) others: Vec<Sight>,
+    /// The private Service, if it is there.
+    pub(super) private: Option<Arc<ServiceSight>>,
+    /// What was made for it.
+    pub(super) derived: Vec<Derived>,
+    /// ScaledObjects with its mark.
+    pub(super) marked: Vec<ObjectId>,
+    pub(super) findings: Vec<Finding>,
+    pub(super) judgement: Judgement,
+    pub(super) told: Vec<Told>,
+    pub(super) allotted: Allotted,
+    pub(super) resolvers: Vec<(Resolver, Knows)>,
+    pub(super) verdict: Verdict,
+    pub(super) window: Window,
+    pub(super) namespace_ends: bool,
+}
+
+/// All of it; nothing if the object is gone.
+pub(super) fn gather(context: &Context, id: &ObjectId) -> Option<Gathered> {
+    let now = context.now();
+    let world = lock(&context.world);
+    let sight = world.sight(id)?;
+    let object = Arc::clone(&sight.object);
+    let others: Vec<Sight> = world
+        .group(&object)
+        .iter()
+        .filter_map(|other| world.sight(&ObjectId::of(&**other)))
+        .collect();
+    let holder = world.holder(&service_of(&object));
+    let holder = holder.filter(|holder| holder.uid() != object.uid());
+    let mut near = Neighbours {
+        holder: holder.map(|holder| holder.name_any()),
+        unheld: unheld(&world, id, &sight),
+        ..Neighbours::default()
+    };
+    let private = world
+        .service(&sibling(id, &private_service(&object.spec.service)))
+        .cloned();
+    let uid = object.uid().unwrap_or_default();
+    let derived = world.derived(&uid).cloned().collect();
+    let marked = world.paused_by(id);
+    drop(world);
+
+    let allotted = allot(context, id, &sight, &near, now);
+    near.ports_without.clone_from(&allotted.without);
+    let resolvers = context
+        .resolvers
+        .for_service(&service_of(&object), &allotted.ports);
+    near.uncovered_nodes = uncovered(&sight, &resolvers);
+    let findings = object.validate();
+    let (judgement, told) = refusal::judge(&sight, &findings, &near);
+    context
+        .board
+        .set(id.clone(), &object.spec.triggers, cooldown(&object));
+    Some(Gathered {
+        id: id.clone(),
+        others,
+        private,
+        derived,
+        marked,
+        findings,
+        judgement,
+        told,
+        allotted,
+        resolvers,
+        verdict: context.board.verdict(id),
+        window: window(object.spec.enabled_period.as_ref(), now),
+        namespace_ends: false,
+        sight,
+    })
+}
+
+impl Gathered {
+    /// Whether enough is known to decide anything.
+    pub(super) fn is_complete(&self) -> bool {
+        !matches!(self.sight.target, Seen::NotYet) && !matches!(self.sight.scaler, Seen::NotYet)
+    }
+
+    pub(super) fn is_deleted(&self) -> bool {
+        self.object().metadata.deletion_timestamp.is_some()
+    }
+
+    pub(super) fn object(&self) -> &ElastiService {
+        &self.sight.object
+    }
+
+    /// The facts by what the watches said.
+    pub(super) fn facts(&self, context: &Context, now: Timestamp) -> Facts {
+        self.facts_of(&self.sight, context, now)
+    }
+
+    /// The facts by another sight of the same object.
+    pub(super) fn facts_of(&self, sight: &Sight, context: &Context, now: Timestamp) -> Facts {
+        let names: Vec<String> = self.group_names();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let around = Around {
+            resolvers: &self.resolvers,
+            triggers: self.verdict.triggers,
+            window: self.window,
+            group: self.group(context, &names, now),
+            group_names: &names,
+            wake_asked: context.is_wake_asked(&self.id),
+            is_refused: matches!(self.judgement, Judgement::Refused(_)),
+            namespace_ends: self.namespace_ends,
+            shared_port: context.shared_port,
+        };
+        dereference::facts(sight, &around)
+    }
+
+    fn group_names(&self) -> Vec<String> {
+        let others = self.others.iter().map(|other| other.object.name_any());
+        others.chain([self.object().name_any()]).collect()
+    }
+
+    fn group(&self, context: &Context, names: &[&str], now: Timestamp) -> Group {
+        let mut group = Group::ALONE;
+        for other in &self.others {
+            let id = ObjectId::of(&*other.object);
+            let (facts, memory) = other_facts(context, other, &id, names, now);
+            let settings = &context.settings;
+            group.others_agree &= plan::wants_sleep(&facts, &memory, settings, now);
+            group.others_cut_over &= plan::is_cut_over(&facts, &memory, settings, now);
+            group.others_wake |= plan::wants_wake(&facts, &memory, settings, now);
+        }
+        group
+    }
+}
+
+/// Another one on the same target, as if it were alone there.
+fn other_facts(
+    context: &Context,
+    other: &Sight,
+    id: &ObjectId,
+    names: &[&str],
+    now: Timestamp,
+) -> (Facts, plan::Memory) {
+    let status = other.object.status.as_ref();
+    let ports = status.map_or(&[][..], |status| &status.ports);
+    let resolvers = context
+        .resolvers
+        .for_service(&service_of(&other.object), ports);
+    let around = Around {
+        resolvers: &resolvers,
+        triggers: context.board.verdict(id).triggers,
+        window: window(other.object.spec.enabled_period.as_ref(), now),
+        group: Group::ALONE,
+        group_names: names,
+        wake_asked: context.is_wake_asked(id),
+        is_refused: false,
+        namespace_ends: false,
+        shared_port: context.shared_port,
+    };
+    let memory = lock(&context.memories).get(id).cloned().unwrap_or_default();
+    (dereference::facts(other, &around), memory)
+}
+
+fn allot(
+    context: &Context,
+    id: &ObjectId,
+    sight: &Sight,
+    near: &Neighbours,
+    now: Timestamp,
+) -> Allotted {
+    let stored = sight
+        .object
+        .status
+        .as_ref()
+        .map(|status| status.ports.clone());
+    let unchanged = Allotted {
+        ports: stored.unwrap_or_default(),
+        without: Vec::new(),
+    };
+    let is_deleted = sight.object.metadata.deletion_timestamp.is_some();
+    match &sight.service {
+        Some(service) if near.holder.is_none() && !is_deleted && context.per_service_ports => {
+            let names: Vec<&str> = service.tcp_ports().map(|port| port.name.as_str()).collect();
+            lock(&context.book).allot(id, &names, now)
+        }
+        _ if near.holder.is_some() || !context.per_service_ports => Allotted {
+            ports: Vec::new(),
+            without: Vec::new(),
+        },
+        _ => unchanged,
+    }
+}
+
+/// Services that lead to the target's pods and that nobody holds.
+fn unheld(world: &World, id: &ObjectId, sight: &Sight) -> BTreeSet<String> {
+    let Some(target) = sight.target.there() else {
+        return BTreeSet::new();
+    };
+    let selecting = world.selecting(&id.namespace, &target.pod_labels);
+    selecting
+        .into_iter()
+        .filter(|service| {
+            let is_ours = world
+                .service(service)
+                .is_some_and(|service| service.derived_from.is_some());
+            !is_ours && world.holder(service).is_none()
+        })
+        .map(|service| service.name.to_string())
+        .collect()
+}
+
+fn uncovered(sight: &Sight, resolvers: &[(Resolver, Knows)]) -> BTreeSet<String> {
+    let theirs = sight.slices.iter().filter(|slice| !slice.is_ours);
+    let nodes = theirs.flat_map(|slice| slice.nodes.iter().cloned());
+    let covered: BTreeSet<&str> = resolvers
+        .iter()
+        .filter_map(|(resolver, _)| resolver.node.as_deref())
+        .collect();
+    nodes
+        .filter(|node| !covered.contains(node.as_str()))
+        .collect()
+}

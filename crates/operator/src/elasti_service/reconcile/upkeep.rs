@@ -1,0 +1,118 @@
+//! What must be there in every phase, and what must not: finalizer, ports, private Service, and nothing left over from an
+//! earlier spec.
+
+use kube::ResourceExt;
+use weir_api::hold::names::{FINALIZER, fence, private_service};
+
+use super::{LookError, gather::Gathered, report, step};
+use crate::elasti_service::{
+    context::{Context, lock},
+    private_service as private,
+    refusal::Judgement,
+    world::{Derived, sibling},
+};
+
+/// Before anything is planned; says whether the object itself was written, so that it must be read again.
+pub(super) async fn before(context: &Context, gathered: &Gathered) -> Result<bool, LookError> {
+    let object = gathered.object();
+    if object
+        .finalizers()
+        .iter()
+        .all(|finalizer| finalizer != FINALIZER)
+    {
+        context.hands.set_finalizer(object, true).await?;
+        context.metrics.finalizer(&gathered.id, "added");
+        return Ok(true);
+    }
+    let stored = object.status.as_ref();
+    let stored = stored.map_or(&[][..], |status| &status.ports);
+    if *stored != *gathered.allotted.ports {
+        // Resolvers open these ports before the Service leads to them.
+        report(context, gathered, None, &[]).await?;
+        return Ok(true);
+    }
+    if let (Judgement::Held | Judgement::Incomplete(_), Some(service)) =
+        (&gathered.judgement, &gathered.sight.service)
+    {
+        let wanted = private::build(object, service);
+        let actual = gathered.private.as_deref();
+        if !actual.is_some_and(|actual| private::is_right(actual, &wanted)) {
+            context.hands.apply_private_service(&wanted).await?;
+        }
+    }
+    leftovers(context, gathered).await?;
+    Ok(false)
+}
+
+/// The object goes, and with it all that was made for it.
+pub(super) async fn after_all(context: &Context, gathered: &Gathered) -> Result<(), LookError> {
+    let id = &gathered.id;
+    let object = gathered.object();
+    for derived in &gathered.derived {
+        remove(context, derived).await?;
+    }
+    for scaler in &gathered.marked {
+        context.hands.unpause(scaler).await?;
+    }
+    let key = fence(&object.name_any());
+    if let (Some(scaler), Some(autoscaler)) =
+        (gathered.sight.scaler.there(), &object.spec.autoscaler)
+        && scaler.fences.contains_key(&key)
+    {
+        context
+            .hands
+            .unfence_scaler(&sibling(id, &autoscaler.name), id)
+            .await?;
+    }
+    if let (Some(target), Some((kind, name))) =
+        (gathered.sight.target.there(), step::target(gathered))
+        && target.fences.contains_key(&key)
+    {
+        context.hands.unfence_target(kind, &name, id).await?;
+    }
+    context.hands.set_finalizer(object, false).await?;
+    Ok(())
+}
+
+/// What the present spec does not call for.
+async fn leftovers(context: &Context, gathered: &Gathered) -> Result<(), LookError> {
+    let object = gathered.object();
+    let is_refused = matches!(gathered.judgement, Judgement::Refused(_));
+    let private = private_service(&object.spec.service);
+    for derived in &gathered.derived {
+        let is_wanted = match derived {
+            Derived::Service(service) => !is_refused && *service.name == *private,
+            Derived::Slice(slice) => {
+                let world = lock(&context.world);
+                world
+                    .slice(slice)
+                    .is_none_or(|slice| slice.service == object.spec.service)
+            }
+        };
+        if !is_wanted {
+            remove(context, derived).await?;
+        }
+    }
+    let autoscaler = object.spec.autoscaler.as_ref();
+    for scaler in &gathered.marked {
+        if autoscaler.is_none_or(|autoscaler| *autoscaler.name != *scaler.name) {
+            context.hands.unpause(scaler).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn remove(context: &Context, derived: &Derived) -> Result<(), LookError> {
+    match derived {
+        Derived::Service(service) => context.hands.remove_private_service(service).await?,
+        Derived::Slice(slice) => {
+            let version = lock(&context.world)
+                .slice(slice)
+                .map(|slice| slice.version.clone());
+            if let Some(version) = version {
+                context.hands.remove_slice(slice, &version).await?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! Waking a target at once, on a resolver's word. Every operator does it, leader or not: it is the same whoever does it,
+//! and however often.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use futures_util::{
+    FutureExt,
+    future::{BoxFuture, Shared},
+};
+use kube::ResourceExt;
+use weir_api::hold::{
+    ElastiService,
+    names::{metrics::scale_target, report::EventReason},
+};
+use weir_role::cluster::ObjectId;
+
+use super::{
+    context::{Context, lock},
+    fresh,
+    hands::HandError,
+    plan::facts::Pause,
+    sight::Kind,
+    world::sibling,
+};
+use crate::admin::{WakeAnswer, Wakes};
+
+/// Wakes targets.
+pub struct Waker {
+    context: Arc<Context>,
+    /// Wakes under way: who asks meanwhile gets the same answer.
+    running: Mutex<HashMap<ObjectId, Shared<BoxFuture<'static, WakeAnswer>>>>,
+}
+
+impl Waker {
+    /// Wakes what this context knows.
+    pub fn new(context: Arc<Context>) -> Self {
+        Self {
+            context,
+            running: Mutex::default(),
+        }
+    }
+}
+
+impl Wakes for Waker {
+    fn wake(&self, service: ObjectId, held: u64) -> BoxFuture<'_, WakeAnswer> {
+        let holder = lock(&self.context.world).holder(&service).cloned();
+        let Some(object) = holder else {
+            return std::future::ready(WakeAnswer::Unknown).boxed();
+        };
+        let id = ObjectId::of(&*object);
+        tracing::debug!(namespace = %id.namespace, name = %id.name, held, "a wake is asked for");
+        let wake = {
+            let mut running = lock(&self.running);
+            // Whoever waited for it may have gone without taking it away.
+            if running.get(&id).is_some_and(|entry| entry.peek().is_some()) {
+                running.remove(&id);
+            }
+            let entry = running.entry(id.clone()).or_insert_with(|| {
+                let context = Arc::clone(&self.context);
+                let id = id.clone();
+                async move { wake(&context, &id, &object).await }
+                    .boxed()
+                    .shared()
+            });
+            entry.clone()
+        };
+        async move {
+            let answer = wake.clone().await;
+            let mut running = lock(&self.running);
+            if running.get(&id).is_some_and(|entry| entry.ptr_eq(&wake)) {
+                running.remove(&id);
+            }
+            answer
+        }
+        .boxed()
+    }
+}
+
+async fn wake(context: &Context, id: &ObjectId, object: &ElastiService) -> WakeAnswer {
+    context.wake_asked(id);
+    let reference = &object.spec.scale_target_ref;
+    let Some(kind) = Kind::of(reference) else {
+        return WakeAnswer::Failed("its target is of a kind that is not supported yet".to_owned());
+    };
+    let target = sibling(id, &reference.name);
+    let outcome = unpause(context, id, object).await;
+    let outcome = match outcome {
+        Ok(()) => {
+            let replicas = object.spec.min_target_replicas.max(1);
+            context
+                .hands
+                .scale_up_from_zero(kind, &target, replicas)
+                .await
+        }
+        Err(error) => Err(error),
+    };
+    let (_, kind) = reference.canonical();
+    let label = scale_target(kind, &reference.name);
+    let service = &object.spec.service;
+    match outcome {
+        Ok(true) => {
+            context
+                .metrics
+                .scaled(&id.namespace, service, &label, "success");
+            let text = format!("{kind} {} scaled up: requests are waiting", reference.name);
+            context.tell(object, EventReason::SuccessToScale.as_str(), "Scale", text);
+            tracing::info!(namespace = %id.namespace, service, target = label, "woken");
+            WakeAnswer::Woken
+        }
+        Ok(false) => WakeAnswer::AlreadyAwake,
+        Err(error) => {
+            context
+                .metrics
+                .scaled(&id.namespace, service, &label, error.reason());
+            let text = format!("{kind} {} not woken: {error}", reference.name);
+            context.warn(
+                object,
+                EventReason::FailedToScale.as_str(),
+                "Scale",
+                text.clone(),
+            );
+            tracing::warn!(namespace = %id.namespace, service, error = &error as &dyn std::error::Error, "not woken");
+            WakeAnswer::Failed(text)
+        }
+    }
+}
+
+/// A paused ScaledObject takes every replica away again, so this comes first; and what the watches say of a pause may be
+/// old, so it is asked for.
+async fn unpause(
+    context: &Context,
+    id: &ObjectId,
+    object: &ElastiService,
+) -> Result<(), HandError> {
+    let Some(autoscaler) = &object.spec.autoscaler else {
+        return Ok(());
+    };
+    let scaler = fresh::scaler(&context.client, id, object).await;
+    let scaler = scaler.map_err(|error| HandError::unreadable("scaled_object", error))?;
+    let Some(scaler) = scaler.there() else {
+        return Ok(());
+    };
+    let group: Vec<String> = {
+        let world = lock(&context.world);
+        let others = world.group(object);
+        others
+            .iter()
+            .map(|other| other.name_any())
+            .chain([object.name_any()])
+            .collect()
+    };
+    let group: Vec<&str> = group.iter().map(String::as_str).collect();
+    match scaler.pause(&group) {
+        Pause::Ours | Pause::Peers => context.hands.unpause(&sibling(id, &autoscaler.name)).await,
+        Pause::No | Pause::Users => Ok(()),
+    }
+}
