@@ -235,6 +235,15 @@ pub struct ElastiServiceStatus {
     )]
     pub phase_start_time: Option<Time>,
 
+    /// The workload that this status speaks of, such as Deployment/web. After an edit of
+    /// `scaleTargetRef` the former one is woken by it.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::option"
+    )]
+    pub target: Option<String>,
+
     /// When this status last changed in another field.
     #[serde(
         default,

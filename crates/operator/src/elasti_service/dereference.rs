@@ -153,14 +153,16 @@ fn endpoints(sight: &Sight) -> BTreeMap<IpAddr, Version> {
 
 /// One with wrong ports leads nowhere: it counts as one without resolvers, and is made anew.
 fn slice(sight: &Sight, around: &Around<'_>) -> Option<Slice> {
-    let slice = our_slice(sight)?;
+    // Where another one holds the Service, the slice is that one's.
+    let uid = sight.object.uid();
+    let slice = our_slice(sight).filter(|slice| !around.is_refused || slice.derived_from == uid)?;
     let service = sight.service.as_ref()?;
     let allotted = sight.object.status.as_ref();
     let allotted = allotted.map_or(&[][..], |status| &status.ports);
     let mut ports = slice.ports.clone();
     ports.sort_by(|a, b| a.name.cmp(&b.name));
     let is_right = ports == resolver_slice::ports(service, allotted, around.shared_port)
-        && slice.derived_from == sight.object.uid();
+        && slice.derived_from == uid;
     Some(Slice {
         resolvers: match is_right {
             true => slice.ready.clone(),

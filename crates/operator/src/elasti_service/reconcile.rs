@@ -33,6 +33,8 @@ const SOON: Duration = Duration::from_millis(100);
 /// After a failure, doubled each time.
 const PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// What no event tells, such as a Service that begins to lead to the same pods, is seen after this time.
+const NOW_AND_THEN: Duration = Duration::from_mins(10);
 /// Between two silent connections through a Service.
 const PROBE_PAUSE: Duration = Duration::from_millis(50);
 
@@ -54,7 +56,8 @@ pub async fn reconcile(context: &Context, id: &ObjectId) -> Option<Timestamp> {
     match outcome.unwrap_or(Err(LookError::Slow)) {
         Ok(again) => {
             lock(&context.failures).remove(id);
-            again
+            let now_and_then = after(context.now(), NOW_AND_THEN);
+            Some(again.map_or(now_and_then, |again| again.min(now_and_then)))
         }
         Err(error) => Some(failed(context, id, &error)),
     }
@@ -250,13 +253,15 @@ async fn write_report(
         .iter()
         .filter(|condition| condition.kind != ConditionType::Ready)
     {
-        let why = match condition.kind {
-            ConditionType::TriggerFailing => gathered.verdict.why.clone(),
-            _ => None,
-        };
-        let message = match why {
-            Some(why) => format!("{}: {why}", condition.message),
-            None => condition.message.to_owned(),
+        let message = match (condition.kind, &gathered.verdict.why) {
+            (ConditionType::TriggerFailing, Some(why)) => format!("{}: {why}", condition.message),
+            // Nobody was asked yet: what was said before stays.
+            (ConditionType::TriggerFailing, None) => match status::standing(object, condition.kind)
+            {
+                Some(before) => before.to_owned(),
+                None => continue,
+            },
+            _ => condition.message.to_owned(),
         };
         told.push(Told {
             kind: condition.kind,
@@ -278,6 +283,8 @@ async fn write_report(
         told,
         not_ready,
         ports: gathered.allotted.ports.clone(),
+        target: step::target(gathered)
+            .map(|(kind, name)| format!("{}/{}", kind.as_str(), name.name)),
         phase,
         is_active,
     };
@@ -295,7 +302,11 @@ async fn write_report(
         context.metrics.set_phase(&gathered.id, phase);
     }
     for told in status::risen(object, &report.told) {
-        context.warn(object, told.kind.as_str(), "Check", told.message.clone());
+        let (reason, text) = (told.kind.as_str(), told.message.clone());
+        match told.kind {
+            ConditionType::PreStopMissing => context.tell(object, reason, "Check", text),
+            _ => context.warn(object, reason, "Check", text),
+        }
     }
     Ok(())
 }

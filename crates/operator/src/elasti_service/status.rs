@@ -23,6 +23,8 @@ pub struct Report<'a> {
     pub not_ready: Option<String>,
     /// The ports of the resolvers.
     pub ports: Vec<PortAllotment>,
+    /// The workload, as [`crate::elasti_service::sight::Kind::parse`] reads it.
+    pub target: Option<String>,
     /// A new phase.
     pub phase: Option<Phase>,
     /// It was woken, or seen busy.
@@ -65,6 +67,7 @@ pub fn next(
         new.last_scaled_up_time = Some(now.clone());
     }
     new.mode = new.phase.map(mode);
+    new.target.clone_from(&report.target);
     new.ports.clone_from(&report.ports);
     new.observed_generation = object.metadata.generation;
     new.conditions = conditions(&old.conditions, object.metadata.generation, report, &now);
@@ -83,16 +86,17 @@ pub fn mode(phase: Phase) -> Mode {
     }
 }
 
+/// The message of a condition that stands.
+pub fn standing(object: &ElastiService, kind: ConditionType) -> Option<&str> {
+    let mut conditions = object.status.as_ref()?.conditions.iter();
+    let found = conditions.find(|it| it.type_ == kind.as_str() && it.status == "True");
+    found.map(|condition| condition.message.as_str())
+}
+
 /// Conditions that hold now and did not before, for Events.
 pub fn risen<'a>(object: &ElastiService, told: &'a [Told]) -> Vec<&'a Told> {
-    let known = object.status.as_ref();
-    let known = known.map_or(&[][..], |status| &status.conditions);
-    let stood = |told: &Told| {
-        known
-            .iter()
-            .any(|condition| condition.type_ == told.kind.as_str() && condition.status == "True")
-    };
-    told.iter().filter(|told| !stood(told)).collect()
+    let is_new = |told: &&Told| standing(object, told.kind).is_none();
+    told.iter().filter(is_new).collect()
 }
 
 fn conditions(

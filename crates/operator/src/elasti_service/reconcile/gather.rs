@@ -60,6 +60,11 @@ pub(super) fn gather(context: &Context, id: &ObjectId) -> Option<Gathered> {
     let others: Vec<Sight> = world
         .group(&object)
         .iter()
+        // One that does not hold its Service has no say.
+        .filter(|other| {
+            let holder = world.holder(&service_of(other));
+            holder.is_some_and(|holder| holder.uid() == other.uid())
+        })
         .filter_map(|other| world.sight(&ObjectId::of(&**other)))
         .collect();
     let holder = world.holder(&service_of(&object));

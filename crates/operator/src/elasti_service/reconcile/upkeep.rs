@@ -2,13 +2,18 @@
 //! earlier spec.
 
 use kube::ResourceExt;
-use weir_api::hold::names::{FINALIZER, fence, private_service};
+use weir_api::hold::{
+    Phase,
+    names::{FINALIZER, fence, private_service},
+};
 
 use super::{LookError, gather::Gathered, report, step};
 use crate::elasti_service::{
     context::{Context, lock},
+    hands::HandError,
     private_service as private,
     refusal::Judgement,
+    sight::Kind,
     world::{Derived, sibling},
 };
 
@@ -41,6 +46,7 @@ pub(super) async fn before(context: &Context, gathered: &Gathered) -> Result<boo
         }
     }
     leftovers(context, gathered).await?;
+    former_target(context, gathered).await?;
     Ok(false)
 }
 
@@ -99,6 +105,38 @@ async fn leftovers(context: &Context, gathered: &Gathered) -> Result<(), LookErr
             context.hands.unpause(scaler).await?;
         }
     }
+    Ok(())
+}
+
+/// A target that is not ours any more must not sleep for ever.
+async fn former_target(context: &Context, gathered: &Gathered) -> Result<(), LookError> {
+    let object = gathered.object();
+    let Some(status) = &object.status else {
+        return Ok(());
+    };
+    let was_up = matches!(status.phase, None | Some(Phase::Serving));
+    let Some((kind, name)) = status.target.as_deref().and_then(Kind::parse) else {
+        return Ok(());
+    };
+    let former = sibling(&gathered.id, name);
+    if step::target(gathered).is_some_and(|now| now == (kind, former.clone())) {
+        return Ok(());
+    }
+    if !was_up {
+        let replicas = object.spec.min_target_replicas.max(1);
+        let woken = context
+            .hands
+            .scale_up_from_zero(kind, &former, replicas)
+            .await;
+        match woken {
+            Ok(_) | Err(HandError::Gone(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    context
+        .hands
+        .unfence_target(kind, &former, &gathered.id)
+        .await?;
     Ok(())
 }
 

@@ -80,6 +80,13 @@ impl Kind {
         }
     }
 
+    /// A workload as `status.target` has it, such as `Deployment/web`.
+    pub fn parse(text: &str) -> Option<(Self, &str)> {
+        let (kind, name) = text.split_once('/')?;
+        let kind = Self::ALL.into_iter().find(|known| known.as_str() == kind)?;
+        Some((kind, name)).filter(|(_, name)| !name.is_empty())
+    }
+
     /// As Kubernetes spells it.
     pub const fn as_str(self) -> &'static str {
         match self {
