@@ -1,0 +1,3 @@
+//! The operator's parts on a real API server.
+
+mod resolvers;
