@@ -1,17 +1,32 @@
 //! The resolvers that are there, and what each of them knows.
 //!
 //! Only a resolver that is ready and knows a service, with its ports, may stand in that service's slice. Who is there
-//! comes from the EndpointSlices of the resolvers' own Service; each is then asked what it knows, once an interval.
+//! comes from the EndpointSlices of the resolvers' own Service ([`places`]); each is then asked what it knows, once an
+//! interval ([`ask`]). What follows from both is decided in [`known`].
+
+mod ask;
+mod known;
+mod places;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::{
+    collections::BTreeSet,
     net::{IpAddr, SocketAddr},
-    sync::Arc,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use kube::Client;
-use weir_api::hold::PortAllotment;
-use weir_role::cluster::ObjectId;
+use ask::{AskError, Asker, By};
+use futures_util::{Stream, StreamExt, stream::FuturesUnordered};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use known::{Answer, Known, Turn};
+use kube::{Client, runtime::watcher};
+use places::Places;
+use tokio::time::{MissedTickBehavior, interval};
+use weir_api::hold::{PortAllotment, names::SERVICE_NAME_LABEL};
+use weir_role::cluster::{self, ObjectId, Update};
 
 use crate::elasti_service::plan::facts::Knows;
 
@@ -52,42 +67,166 @@ pub enum News {
 
 /// What is known of the resolvers. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Resolvers {}
+pub struct Resolvers {
+    known: Arc<Mutex<Known>>,
+    asker: Arc<Asker>,
+}
+
+/// Who hears of changes.
+type Tell = Arc<dyn Fn(News) + Send + Sync>;
 
 impl Resolvers {
     /// Follows the resolvers for as long as the future is polled; `tell` hears when something has changed.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "whoever starts it has no use for them afterwards"
+    )]
     pub fn start(
         client: Client,
         settings: ResolverSettings,
         tell: Arc<dyn Fn(News) + Send + Sync>,
     ) -> (Self, impl Future<Output = ()> + Send) {
-        let run = async move {
-            let _ = (client, settings);
-            tell(News::All);
-        };
-        (Self {}, run)
+        let theirs = format!("{SERVICE_NAME_LABEL}={}", settings.service);
+        let config = watcher::Config::default().labels(&theirs);
+        let slices = cluster::watch(&client, Some(&settings.namespace), config);
+        Self::follow(slices, &settings, tell)
     }
 
-    /// The ready resolvers in the order of their addresses, and whether each knows the service with each of these
-    /// ports bound.
+    fn follow<S>(
+        slices: S,
+        settings: &ResolverSettings,
+        tell: Tell,
+    ) -> (Self, impl Future<Output = ()> + Send + use<S>)
+    where
+        S: Stream<Item = Update<EndpointSlice>> + Send,
+    {
+        let period = settings.interval;
+        // One question is over before the next is due.
+        let patience = period / 4 * 3;
+        let resolvers = Self {
+            known: Arc::new(Mutex::new(Known::new(settings.misses))),
+            asker: Arc::new(Asker::new(settings.internal_port, patience)),
+        };
+        let run = run(resolvers.clone(), slices, period, tell);
+        (resolvers, run)
+    }
+
+    /// The ready resolvers in the order of their addresses, and whether each knows the service with all of these ports
+    /// bound. Without ports it is enough to know the service.
     pub fn for_service(
         &self,
         service: &ObjectId,
         ports: &[PortAllotment],
     ) -> Vec<(Resolver, Knows)> {
-        let _ = (service, ports);
-        Vec::new()
+        self.known().for_service(service, ports)
     }
 
     /// Asks all ready ones: which of them has a silent connection from this address?
+    ///
+    /// Where the address was rewritten on the way, the port is enough if exactly one resolver has one from there, and
+    /// all others say that they do not.
     pub async fn saw(&self, peer: SocketAddr) -> Option<IpAddr> {
-        std::future::ready(peer).await;
-        None
+        // A resolver with addresses of both families is there twice; a connection goes to one of the same family.
+        let asked: Vec<IpAddr> = {
+            let known = self.known();
+            let addresses = known.ready().map(|resolver| resolver.address);
+            addresses
+                .filter(|address| address.is_ipv4() == peer.is_ipv4())
+                .collect()
+        };
+        let questions = asked
+            .into_iter()
+            .map(|address| async move { (address, self.asker.silent(address, peer).await) });
+        let mut answers: FuturesUnordered<_> = questions.collect();
+        let mut by_port = Vec::new();
+        let mut is_complete = true;
+        while let Some((address, answer)) = answers.next().await {
+            match answer {
+                Ok(Some(By::Address)) => return Some(address),
+                Ok(Some(By::Port)) => by_port.push(address),
+                Ok(None) => {}
+                Err(_) => is_complete = false,
+            }
+        }
+        match by_port[..] {
+            [only] if is_complete => Some(only),
+            _ => None,
+        }
     }
 
     /// Since the first look at the EndpointSlices and one round of questions is over. Before that an answer may leave
     /// out resolvers that are there.
     pub fn is_synced(&self) -> bool {
-        false
+        self.known().is_synced()
+    }
+
+    /// Never kept across an await.
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in what came of a question.
+    fn heard(&self, address: IpAddr, answer: Result<Answer, AskError>) -> Option<News> {
+        let (answer, error) = match answer {
+            Ok(answer) => (Some(answer), None),
+            Err(error) => (None, Some(error)),
+        };
+        let outcome = self.known().heard(address, answer);
+        match outcome.turn {
+            Some(Turn::Lost) => {
+                let error = error.as_ref().map(|error| error as &dyn std::error::Error);
+                tracing::warn!(
+                    %address, error,
+                    "a resolver does not answer and is led to no more; see whether it runs and its internal port can be reached from here"
+                );
+            }
+            Some(Turn::Back) => tracing::info!(%address, "a resolver answers again"),
+            None => {}
+        }
+        outcome.news
+    }
+}
+
+/// Watches and asks, until the watch ends: which is never.
+async fn run(
+    resolvers: Resolvers,
+    slices: impl Stream<Item = Update<EndpointSlice>> + Send,
+    period: Duration,
+    tell: Tell,
+) {
+    let mut slices = pin!(slices);
+    let mut places = Places::default();
+    let mut tick = interval(period);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut questions = FuturesUnordered::new();
+    let mut under_way = BTreeSet::new();
+    loop {
+        // Each is asked at every tick, and one that has just come at once.
+        let mut is_tick = false;
+        let news = tokio::select! {
+            update = slices.next() => {
+                let Some(update) = update else { return };
+                places.apply(update);
+                resolvers.known().present(places.ready())
+            }
+            _ = tick.tick() => {
+                is_tick = true;
+                None
+            }
+            Some((address, answer)) = questions.next() => {
+                under_way.remove(&address);
+                resolvers.heard(address, answer)
+            }
+        };
+        if let Some(news) = news {
+            tell(news);
+        }
+        let known = resolvers.known();
+        for (address, unless) in known.questions() {
+            if (is_tick || known.is_new(address)) && under_way.insert(address) {
+                let asker = Arc::clone(&resolvers.asker);
+                questions.push(async move { (address, asker.status(address, unless).await) });
+            }
+        }
     }
 }

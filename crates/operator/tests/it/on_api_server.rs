@@ -1,1 +1,3 @@
-//! What needs a real API server.
+//! The operator's parts on a real API server.
+
+mod resolvers;
