@@ -8,21 +8,31 @@
 use jiff::{
     SignedDuration, Timestamp,
     civil::{Date, DateTime, Time},
-    tz::Offset,
 };
 
 use super::Cron;
 
-/// A span of time in which the zone's offset does not change.
-struct Span {
-    offset: Offset,
-    /// The first moment that is not in it any more, on its own clock.
-    until: DateTime,
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+
+/// The firings of a day that matches, as time since its midnight.
+struct Firings {
+    first: SignedDuration,
+    last: SignedDuration,
+    /// The longest time between two of them.
+    widest: SignedDuration,
 }
 
-/// What is open so far: up to `last + duration`.
-struct Open {
-    last: DateTime,
+/// A walk from day to day over a span with an even clock. Times are those since the first midnight.
+struct Walk {
+    /// The day that is looked at, and when it begins.
+    date: Date,
+    midnight: SignedDuration,
+    /// The span that is looked at.
+    from: SignedDuration,
+    until: SignedDuration,
+    /// The last firing so far.
+    last: SignedDuration,
+    /// How long each window is.
     duration: SignedDuration,
 }
 
@@ -35,120 +45,125 @@ impl Cron {
         duration: SignedDuration,
         horizon: Timestamp,
     ) -> Option<Timestamp> {
-        let even = self
-            .widest_in_a_day()
-            .is_none_or(|widest| widest <= duration);
-        let mut last = opened;
-        let mut from = opened;
+        let firings = self.firings_of_a_day()?;
+        let (mut last, mut from) = (opened, opened);
         while from < horizon {
             let offset = self.zone.to_offset(from);
             let change = self.zone.following(from).next();
             let until = change.map_or(horizon, |change| change.timestamp().min(horizon));
-            let span = Span {
-                offset,
-                until: offset.to_datetime(until),
-            };
-            let mut open = Open {
-                last: offset.to_datetime(last),
-                duration,
-            };
-            if !self.stays_open(&span, offset.to_datetime(from), even, &mut open) {
-                let pause = open.end()?;
-                return span.offset.to_timestamp(pause).ok();
+            let clock = |time| offset.to_datetime(time);
+            let mut walk = Walk::new(clock(last), clock(from), clock(until), duration);
+            let paused = self.finds_pause(&firings, &mut walk);
+            // The clock is even, so what lies between two firings on it lies between them in time.
+            last = from.checked_add(walk.last - walk.from).ok()?;
+            if paused {
+                return last.checked_add(duration).ok();
             }
-            last = span.offset.to_timestamp(open.last).ok()?;
             from = until;
         }
         None
     }
 
-    /// Whether there is no pause from `from` to the end of the span; `open` is moved on to the last
-    /// firing in it, or to the one before the pause.
-    fn stays_open(&self, span: &Span, from: DateTime, even: bool, open: &mut Open) -> bool {
-        let mut start = from;
-        while start < span.until {
-            if open.is_over_before(start) {
-                return false;
-            }
-            let date = start.date();
-            if self.matches_day(date) {
-                let whole = start.time() == Time::midnight() && date < span.until.date();
-                let fits = if even && whole {
-                    self.whole_day(date, open)
-                } else {
-                    self.each_firing(start, span, open)
-                };
-                if !fits {
-                    return false;
-                }
-            }
-            match date.tomorrow() {
-                Ok(next) => start = next.to_datetime(Time::midnight()),
-                Err(_) => return true,
-            }
-        }
-        !open.is_over_before(span.until)
-    }
-
-    /// A day whose firings leave no pause between them: the first and the last say all.
-    fn whole_day(&self, date: Date, open: &mut Open) -> bool {
-        let first = self.first_time(Time::midnight());
-        let last = self.last_time(Time::MAX);
-        let (Some(first), Some(last)) = (first, last) else {
-            return true;
-        };
-        let fits = !open.is_over_before(date.to_datetime(first));
-        if fits {
-            open.last = date.to_datetime(last);
-        }
-        fits
-    }
-
-    /// The firings of a day from `start` on, one by one.
-    fn each_firing(&self, start: DateTime, span: &Span, open: &mut Open) -> bool {
-        let mut next = self.first_time(start.time());
-        while let Some(time) = next {
-            let firing = start.date().to_datetime(time);
-            if firing >= span.until {
+    /// Walks to the end of the span, or to the last firing before a pause.
+    fn finds_pause(&self, firings: &Firings, walk: &mut Walk) -> bool {
+        let even = firings.widest <= walk.duration;
+        while walk.midnight < walk.until {
+            if walk.is_pause_before(walk.midnight) {
                 return true;
             }
-            if open.is_over_before(firing) {
+            if self.matches_day(walk.date) {
+                let paused = if even && walk.is_whole_day() {
+                    let paused = walk.fires(firings.first);
+                    if !paused {
+                        // What lies between the two leaves no pause.
+                        walk.last = walk.midnight + firings.last;
+                    }
+                    paused
+                } else {
+                    self.minutes_of_a_day().any(|time| walk.fires(time))
+                };
+                if paused {
+                    return true;
+                }
+            }
+            if !walk.next_day() {
                 return false;
             }
-            // A clock may have changed in the middle of a minute, long ago.
-            if firing >= start {
-                open.last = firing;
-            }
-            next = self.time_after(time);
         }
-        true
+        walk.is_pause_before(walk.until)
     }
 
-    /// The longest time between two firings of one day; none if there is but one.
-    fn widest_in_a_day(&self) -> Option<SignedDuration> {
-        let mut widest = None;
-        let mut time = self.first_time(Time::midnight())?;
-        while let Some(next) = self.time_after(time) {
-            widest = widest.max(Some(next.duration_since(time)));
-            time = next;
+    fn firings_of_a_day(&self) -> Option<Firings> {
+        let mut times = self.minutes_of_a_day();
+        let first = times.next()?;
+        let mut firings = Firings {
+            first,
+            last: first,
+            widest: SignedDuration::ZERO,
+        };
+        for time in times {
+            firings.widest = firings.widest.max(time - firings.last);
+            firings.last = time;
         }
-        widest
+        Some(firings)
     }
 
-    fn time_after(&self, time: Time) -> Option<Time> {
-        let minute = SignedDuration::from_mins(1);
-        self.first_time(time.checked_add(minute).ok()?)
+    /// The matching minutes of a day in their order, as time since midnight.
+    fn minutes_of_a_day(&self) -> impl Iterator<Item = SignedDuration> {
+        let hours = (0..24).filter(|hour| self.hours.contains(*hour));
+        hours.flat_map(|hour| {
+            let minutes = (0..60).filter(|minute| self.minutes.contains(*minute));
+            minutes.map(move |minute| {
+                SignedDuration::from_mins(i64::from(hour) * 60 + i64::from(minute))
+            })
+        })
     }
 }
 
-impl Open {
-    /// The moment at which it closes, if time goes so far.
-    fn end(&self) -> Option<DateTime> {
-        self.last.checked_add(self.duration).ok()
+impl Walk {
+    fn new(last: DateTime, from: DateTime, until: DateTime, duration: SignedDuration) -> Self {
+        let date = from.date();
+        let midnight = date.to_datetime(Time::midnight());
+        Self {
+            date,
+            midnight: SignedDuration::ZERO,
+            from: from.duration_since(midnight),
+            until: until.duration_since(midnight),
+            last: last.duration_since(midnight),
+            duration,
+        }
     }
 
-    /// Whether there is a pause before that moment. One that begins at that very moment is none.
-    fn is_over_before(&self, clock: DateTime) -> bool {
-        self.end().is_some_and(|end| end < clock)
+    /// Whether the last window is over before that moment; at that very moment is early enough.
+    fn is_pause_before(&self, moment: SignedDuration) -> bool {
+        // Written so that it cannot overflow: a window may be as long as 292 years.
+        moment - self.last > self.duration
+    }
+
+    /// The line fires at this time of the day, if that is in the span. Whether a pause came before.
+    fn fires(&mut self, time: SignedDuration) -> bool {
+        let firing = self.midnight + time;
+        if firing < self.from || firing >= self.until {
+            return false;
+        }
+        let paused = self.is_pause_before(firing);
+        if !paused {
+            self.last = firing;
+        }
+        paused
+    }
+
+    fn is_whole_day(&self) -> bool {
+        self.from <= self.midnight && self.midnight + DAY <= self.until
+    }
+
+    /// Moves on, unless time ends.
+    fn next_day(&mut self) -> bool {
+        let next = self.date.tomorrow();
+        if let Ok(date) = next {
+            self.date = date;
+            self.midnight += DAY;
+        }
+        next.is_ok()
     }
 }

@@ -89,7 +89,7 @@ impl Cron {
     }
 
     /// The first matching minute of a day at or after `time`.
-    pub(super) fn first_time(&self, time: Time) -> Option<Time> {
+    fn first_time(&self, time: Time) -> Option<Time> {
         let in_this_hour = self.hours.contains(time.hour()).then(|| {
             self.minutes
                 .at_or_after(time.minute())
@@ -106,7 +106,7 @@ impl Cron {
     }
 
     /// The last matching minute of a day at or before `time`.
-    pub(super) fn last_time(&self, time: Time) -> Option<Time> {
+    fn last_time(&self, time: Time) -> Option<Time> {
         let in_this_hour = self.hours.contains(time.hour()).then(|| {
             self.minutes
                 .at_or_before(time.minute())

@@ -328,6 +328,35 @@ proptest! {
     }
 
     #[test]
+    fn a_pause_is_where_two_firings_are_further_apart_than_a_window(
+        line in any_line(),
+        from in any_time(),
+        seconds in prop_oneof![1..7_200_i64, 80_000..100_000_i64, 1..3_000_000_i64],
+        days in 1..400_i64,
+    ) {
+        let cron = cron(&line);
+        let duration = SignedDuration::from_secs(seconds);
+        let Some(opened) = cron.next_after(from) else {
+            return Ok(());
+        };
+        let horizon = opened + SignedDuration::from_hours(24 * days);
+        let steps = 2_000;
+        let firings = std::iter::successors(Some(opened), |firing| cron.next_after(*firing));
+        let last = firings.take(steps).find(|firing| {
+            cron.next_after(*firing).is_none_or(|next| next - duration > *firing)
+        });
+        let pause = cron.pause_after(opened, duration, horizon);
+        match last {
+            Some(last) => {
+                let expected = Some(last + duration).filter(|end| *end < horizon);
+                prop_assert_eq!(pause, expected);
+            }
+            // Further away than was stepped: each step is a minute at least.
+            None => prop_assert!(pause.is_none_or(|end| end - duration > opened)),
+        }
+    }
+
+    #[test]
     fn no_text_makes_it_panic(text in "([A-Z=/]{0,8} )?([0-9*?,/-]{1,5} ){0,6}|\\PC{0,30}") {
         let _ = Cron::parse(&text);
     }
