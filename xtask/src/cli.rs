@@ -51,6 +51,9 @@ pub(crate) enum Command {
         /// The file to write [default: target/weir-image.tar and the like]
         #[arg(long)]
         output: Option<PathBuf>,
+        /// Take this program as it is, such as a debug build, instead of building one for release
+        #[arg(long, value_name = "FILE")]
+        program: Option<PathBuf>,
     },
     /// Send requests at a constant rate and count how each ended; all arguments are passed on to `lab-app load`
     #[command(disable_help_flag = true)]

@@ -37,7 +37,12 @@ fn main() -> ExitCode {
             quick,
             json,
         } => bench::run(benchmark, quick, json),
-        cli::Command::Image { of, tag, output } => image::run(of, tag, output),
+        cli::Command::Image {
+            of,
+            tag,
+            output,
+            program,
+        } => image::run(of, tag, output, program),
         cli::Command::Load { arguments } => load::run(&arguments),
         cli::Command::Lab { command } => lab::run(command),
         cli::Command::Lint { steps } => Ok(lint::run(&steps)),
