@@ -1,5 +1,6 @@
 //! What needs a real API server.
 
+mod events;
 mod leader;
 
 use std::time::Duration;
