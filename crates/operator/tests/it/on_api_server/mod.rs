@@ -1,5 +1,6 @@
 //! What needs a real API server.
 
+mod authority;
 mod events;
 mod leader;
 
