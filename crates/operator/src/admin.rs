@@ -1,12 +1,13 @@
 //! The operator's ports: wake signals from resolvers, metrics, health.
 //!
 //! What is shown and done comes in through [`AdminState`], so that a test can show anything. [`authority`] says who may
-//! do what, `routes` what is answered, [`secure`] tells metrics over TLS, [`table`] is the table of services that the
+//! do what, `signal` what a wake signal says, `routes` what is answered, [`secure`] tells metrics over TLS, [`table`] is the table of services that the
 //! peers' resolvers read.
 
 pub mod authority;
 mod routes;
 pub mod secure;
+mod signal;
 pub mod table;
 
 use std::{future::Future, sync::Arc};
@@ -36,7 +37,8 @@ pub struct AdminState {
 
 /// Wakes the target of a Service. Every operator does, leader or not.
 pub trait Wakes: Send + Sync {
-    /// Requests are held for a service: so many.
+    /// Requests are held for a service: so many. Called for every signal, and dropped half-way when who sent it goes away:
+    /// they send it again.
     fn wake(&self, service: ObjectId, held: u64) -> BoxFuture<'_, WakeAnswer>;
 }
 

@@ -1,17 +1,36 @@
 //! Kubernetes Events: what a user reads in `kubectl describe`.
 //!
 //! Telling never waits: what is told goes to a queue, and [`Events::start`] returns who writes from it. The same told
-//! again within some minutes is counted rather than written anew; `series` decides that.
+//! again within some minutes is counted rather than written anew: `series` decides that. `object` is the form that
+//! Kubernetes wants.
 
-use std::sync::Arc;
+mod object;
+mod series;
 
-use k8s_openapi::api::core::v1::ObjectReference;
-use kube::{Client, runtime::events::Reporter};
-use tokio::sync::mpsc;
+use std::{mem, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::{core::v1::ObjectReference, events::v1::Event},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+};
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams, PostParams},
+    runtime::events::Reporter,
+};
+use serde_json::json;
+use series::{COUNT_EVERY, Count, Deed, Key, Stories};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior, error::Elapsed, interval, timeout},
+};
 use weir_role::metrics::counts::Counter;
 
 /// What waits to be written, at most.
 const QUEUE: usize = 1024;
+/// The API server has so long to take one.
+const WRITE: Duration = Duration::from_secs(5);
 
 /// Tells Events. Cheap to clone; when the last one goes, the writer writes what it has and ends.
 #[derive(Clone, Debug)]
@@ -75,6 +94,102 @@ impl Events {
     }
 }
 
-async fn write(_client: Client, _reporter: Reporter, mut told: mpsc::Receiver<Told>) {
-    while told.recv().await.is_some() {}
+/// Writes what is told, one after the other. An Event that cannot be written is lost: what it says is in the log and in
+/// the status as well.
+async fn write(client: Client, reporter: Reporter, mut told: mpsc::Receiver<Told>) {
+    let mut writer = Writer {
+        client,
+        reporter,
+        stories: Stories::default(),
+        began: Instant::now(),
+        failing: false,
+    };
+    let mut round = interval(COUNT_EVERY);
+    round.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            next = told.recv() => match next {
+                Some(next) => writer.tell(next).await,
+                None => break,
+            },
+            _ = round.tick() => writer.count_up(false).await,
+        }
+    }
+    writer.count_up(true).await;
+}
+
+struct Writer {
+    client: Client,
+    reporter: Reporter,
+    stories: Stories,
+    began: Instant,
+    failing: bool,
+}
+
+impl Writer {
+    async fn tell(&mut self, Told { about, note }: Told) {
+        let key = Key::new(&about, &note);
+        match self.stories.hear(&key, self.began.elapsed()) {
+            Deed::Later => {}
+            Deed::Write(count) => self.count(count).await,
+            Deed::Create => {
+                let event = object::event(&about, &note, &self.reporter, Timestamp::now());
+                let name = event.metadata.name.clone().unwrap_or_default();
+                let parameters = PostParams::default();
+                let events = self.events(key.namespace());
+                let written = events.create(&parameters, &event);
+                let written = timeout(WRITE, written).await;
+                if self.is_written(written.map(|written| written.map(drop))) {
+                    self.stories.begin(key, name, self.began.elapsed());
+                }
+            }
+        }
+    }
+
+    async fn count_up(&mut self, at_once: bool) {
+        for count in self.stories.behind(self.began.elapsed(), at_once) {
+            self.count(count).await;
+        }
+    }
+
+    async fn count(&mut self, Count { key, event, times }: Count) {
+        let now = MicroTime(Timestamp::now());
+        let series = json!({ "series": { "count": times, "lastObservedTime": now } });
+        let (parameters, patch) = (PatchParams::default(), Patch::Merge(&series));
+        let events = self.events(key.namespace());
+        let written = timeout(WRITE, events.patch(&event, &parameters, &patch)).await;
+        if let Ok(Err(kube::Error::Api(status))) = &written
+            && status.code == 404
+        {
+            // Kubernetes forgets Events after an hour. The next one begins a new story.
+            self.stories.end(&key);
+            return;
+        }
+        self.is_written(written.map(|written| written.map(drop)));
+    }
+
+    fn events(&self, namespace: Option<&str>) -> Api<Event> {
+        Api::namespaced(self.client.clone(), object::namespace(namespace))
+    }
+
+    /// Said once when it begins to fail, and once when that is over.
+    fn is_written(&mut self, written: Result<kube::Result<()>, Elapsed>) -> bool {
+        let trouble = match written {
+            Ok(Ok(())) => {
+                if mem::take(&mut self.failing) {
+                    tracing::info!("Events can be written again");
+                }
+                return true;
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "no answer".to_owned(),
+        };
+        if !mem::replace(&mut self.failing, true) {
+            tracing::warn!(
+                error = trouble,
+                "an Event cannot be written; see whether this ServiceAccount may create and patch events of the group \"events.k8s.io\""
+            );
+        }
+        false
+    }
 }

@@ -1,22 +1,32 @@
 //! Leader election: one process at a time keeps objects and puts targets to sleep.
 //!
-//! The leader holds a Lease and renews it. [`evaluate`] decides, from what was seen and when; `lease` reads and
-//! writes the object; here is the loop. Who loses the Lease ends: [`lead`] returns an error, and the process with it, so
+//! The leader holds a Lease and renews it. [`evaluate`] decides, from what was seen and when; `candidate` waits for the
+//! Lease, `holder` keeps it, `lease` is the object, `trouble` says what to do when it cannot be reached. Who loses the Lease ends: [`lead`] returns an error, and the process with it, so
 //! that nothing half done goes on beside the next leader.
 //!
 //! Clocks of two machines are never compared. A Lease is held for as long as it changes, by the clock of who looks.
 
+mod candidate;
 pub mod evaluate;
+mod holder;
+mod lease;
+mod trouble;
 
 use std::{
     future::Future,
     hash::{BuildHasher, Hasher, RandomState},
+    pin::pin,
     time::Duration,
 };
 
+use candidate::{Candidate, Look};
+use holder::Holder;
 use kube::Client;
 use thiserror::Error;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::sleep};
+
+/// The API server has so long to answer one request.
+const REQUEST: Duration = Duration::from_secs(5);
 
 /// Which Lease, and who wants it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +125,51 @@ pub async fn lead(
     tell: watch::Sender<Leadership>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), LeaderError> {
-    let _ = (client, settings, tell);
-    stop.await;
+    let mut stop = pin!(stop);
+    let mut candidate = Candidate::new(client.clone(), settings);
+    let held = loop {
+        // A look is never cut off: a write that is under way would leave the Lease in our name.
+        let look = candidate.look().await;
+        let pause = match look {
+            Look::Taken(held) => break held,
+            Look::Wait(pause) => pause,
+        };
+        follow(&tell, candidate.leader());
+        tokio::select! {
+            () = &mut stop => return Ok(()),
+            () = sleep(pause) => {}
+        }
+    };
+    let LeaderSettings { name, identity, .. } = settings;
+    tracing::info!(lease = %name, %identity, "this process leads");
+    tell.send_replace(Leadership::Leader);
+    let mut holder = Holder::new(client, settings, *held);
+    let lost = tokio::select! {
+        () = stop => None,
+        error = holder.hold() => Some(error),
+    };
+    // First nobody leads here, then another process may.
+    follow(&tell, None);
+    if let Some(error) = lost {
+        return Err(error);
+    }
+    holder.give_back().await;
     Ok(())
+}
+
+/// Told only when it is news.
+fn follow(tell: &watch::Sender<Leadership>, leader: Option<&str>) {
+    let now = Leadership::Follower {
+        leader: leader.map(str::to_owned),
+    };
+    let is_news = tell.send_if_modified(|known| {
+        let differs = *known != now;
+        if differs {
+            *known = now.clone();
+        }
+        differs
+    });
+    if is_news && let Some(leader) = leader {
+        tracing::info!(%leader, "another process leads");
+    }
 }

@@ -169,6 +169,7 @@ impl Settings {
             operator_namespace,
             leader_elect,
             lease_name,
+            peer_namespace,
             resolver_namespace,
             resolver_service,
             resolver_service_account,
@@ -212,7 +213,7 @@ impl Settings {
         Ok(Self {
             leader: leader_elect
                 .then(|| LeaderSettings::new(&own_namespace, &lease_name, &own_name))
-                .map(|leader| leader.with_peers_in(&watch_namespace)),
+                .map(|leader| leader.with_peers_in(&peer_namespace)),
             cluster: Cluster {
                 kubeconfig,
                 namespaces: namespaces(watch_namespace, &own_namespace),

@@ -81,6 +81,15 @@ pub struct OperatorArgs {
     #[arg(long, value_name = "LEASE", default_value = LEASE, help_heading = "Cluster")]
     pub lease_name: String,
 
+    /// Namespace in which an operator of KubeElasti may still run, beside this one's own: this one waits until it has ended; may be given several times, or as a list with commas
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        value_delimiter = ',',
+        help_heading = "Cluster"
+    )]
+    pub peer_namespace: Vec<String>,
+
     /// Namespace of the resolvers
     #[arg(long, value_name = "NAMESPACE", env = environment::RESOLVER_NAMESPACE, default_value = NAMESPACE, help_heading = "Resolvers")]
     pub resolver_namespace: String,

@@ -7,4 +7,6 @@
     reason = "a test may panic"
 )]
 
+mod admin;
+mod http;
 mod on_api_server;

@@ -1,3 +1,0 @@
-//! The operator's parts on a real API server.
-
-mod resolvers;

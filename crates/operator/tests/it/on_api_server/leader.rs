@@ -1,0 +1,233 @@
+//! Candidates for one Lease on a real API server.
+
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{
+    Api,
+    api::{DeleteParams, Patch, PatchParams, PostParams},
+};
+use serde_json::json;
+use tokio::{
+    sync::{oneshot, watch},
+    task::JoinHandle,
+    time::timeout,
+};
+use weir_api::hold::names::PEER_LEASE;
+use weir_lab::Namespace;
+use weir_operator::leader::{LeaderError, LeaderSettings, Leadership, Timing, lead};
+
+use super::PATIENCE;
+
+const LEASE: Duration = Duration::from_secs(4);
+
+struct Candidate {
+    identity: String,
+    known: watch::Receiver<Leadership>,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<Result<(), LeaderError>>,
+}
+
+impl Candidate {
+    fn start(namespace: &Namespace, name: &str) -> Self {
+        let mut settings = LeaderSettings::new(namespace.name(), "lease", name);
+        settings.timing = Timing {
+            lease: LEASE,
+            renew: Duration::from_millis(300),
+            deadline: Duration::from_secs(3),
+        };
+        let identity = settings.identity.clone();
+        let (tell, known) = watch::channel(Leadership::Follower { leader: None });
+        let (stop, stopped) = oneshot::channel();
+        let client = namespace.client();
+        let task = tokio::spawn(async move {
+            lead(client, &settings, tell, async {
+                let _ = stopped.await;
+            })
+            .await
+        });
+        Self {
+            identity,
+            known,
+            stop: Some(stop),
+            task,
+        }
+    }
+
+    async fn until(&mut self, what: &str, is_so: impl FnMut(&Leadership) -> bool) {
+        let seen = timeout(PATIENCE, self.known.wait_for(is_so)).await;
+        assert!(matches!(seen, Ok(Ok(_))), "not in time: {what}");
+    }
+
+    async fn leads(&mut self) {
+        self.until("leads", Leadership::is_leader).await;
+    }
+
+    async fn follows(&mut self, leader: &str) {
+        let there = Leadership::Follower {
+            leader: Some(leader.to_owned()),
+        };
+        self.until("follows", |known| *known == there).await;
+    }
+
+    /// As a process that is told to end.
+    async fn end(mut self) -> Result<(), LeaderError> {
+        drop(self.stop.take());
+        timeout(PATIENCE, self.task).await.expect("ends").unwrap()
+    }
+}
+
+async fn holder(leases: &Api<Lease>) -> String {
+    let lease = leases.get("lease").await.unwrap();
+    lease.spec.unwrap().holder_identity.unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_killed_leader_is_followed_when_its_lease_has_run_out() {
+    let namespace = weir_lab::api_server().await.namespace("lead").await;
+    let mut first = Candidate::start(&namespace, "first");
+    first.leads().await;
+    let mut second = Candidate::start(&namespace, "second");
+    second.follows(&first.identity).await;
+    // The Lease goes on being renewed, so the second one waits longer than one of them lasts.
+    let leases: Api<Lease> = namespace.api();
+    let renewed = |lease: Lease| lease.spec.unwrap().renew_time.unwrap().0;
+    let start = renewed(leases.get("lease").await.unwrap());
+    weir_lab::eventually(PATIENCE, "renewed for a while", || async {
+        let span = renewed(leases.get("lease").await.unwrap()).duration_since(start);
+        if span.unsigned_abs() > LEASE + LEASE / 2 {
+            Ok(())
+        } else {
+            Err(format!("{span:?}"))
+        }
+    })
+    .await;
+    assert!(!second.known.borrow().is_leader());
+
+    // Without a word, as a node that lost its power.
+    first.task.abort();
+    let _ = (&mut first.task).await;
+    let killed = Instant::now();
+    second.leads().await;
+    // The last renewal was some moments before.
+    let shortest = LEASE.saturating_sub(Duration::from_secs(1));
+    assert!(killed.elapsed() >= shortest, "after {:?}", killed.elapsed());
+    assert_eq!(holder(&leases).await, second.identity);
+    let lease = leases.get("lease").await.unwrap();
+    assert_eq!(lease.spec.unwrap().lease_transitions, Some(2));
+    second.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lease_that_was_given_back_is_taken_at_once() {
+    let namespace = weir_lab::api_server().await.namespace("lead").await;
+    let leases: Api<Lease> = namespace.api();
+    let mut first = Candidate::start(&namespace, "first");
+    first.leads().await;
+    first.end().await.unwrap();
+    assert_eq!(holder(&leases).await, "");
+    let began = Instant::now();
+    let mut second = Candidate::start(&namespace, "second");
+    second.leads().await;
+    assert!(began.elapsed() < LEASE, "after {:?}", began.elapsed());
+    // A follower that ends leaves the Lease alone.
+    let mut third = Candidate::start(&namespace, "third");
+    third.follows(&second.identity).await;
+    third.end().await.unwrap();
+    assert_eq!(holder(&leases).await, second.identity);
+    second.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_leader_whose_lease_was_taken_ends() {
+    let namespace = weir_lab::api_server().await.namespace("lead").await;
+    let leases: Api<Lease> = namespace.api();
+    let mut first = Candidate::start(&namespace, "first");
+    first.leads().await;
+    let thief = json!({"spec": {"holderIdentity": "thief"}});
+    leases
+        .patch("lease", &PatchParams::default(), &Patch::Merge(&thief))
+        .await
+        .unwrap();
+    first
+        .until("no longer leads", |known| !known.is_leader())
+        .await;
+    let end = timeout(PATIENCE, &mut first.task).await.unwrap().unwrap();
+    assert!(matches!(end, Err(LeaderError::Lost(_))), "{end:?}");
+    assert_eq!(holder(&leases).await, "thief");
+}
+
+#[tokio::test]
+async fn a_change_by_somebody_who_leaves_the_holder_alone_is_no_loss() {
+    let namespace = weir_lab::api_server().await.namespace("lead").await;
+    let leases: Api<Lease> = namespace.api();
+    let mut first = Candidate::start(&namespace, "first");
+    first.leads().await;
+    let label = json!({"metadata": {"labels": {"seen": "yes"}}});
+    let patched = leases
+        .patch("lease", &PatchParams::default(), &Patch::Merge(&label))
+        .await
+        .unwrap();
+    // Deleted by mistake: made again.
+    let renewed_after = |before: Lease| {
+        let leases = leases.clone();
+        async move {
+            weir_lab::eventually(PATIENCE, "renewed", || async {
+                let now = leases
+                    .get("lease")
+                    .await
+                    .map_err(|error| error.to_string())?;
+                let time = |lease: &Lease| lease.spec.clone().unwrap().renew_time;
+                if time(&now) > time(&before) {
+                    Ok(now)
+                } else {
+                    Err("not yet".to_owned())
+                }
+            })
+            .await
+        }
+    };
+    let now = renewed_after(patched).await;
+    assert_eq!(now.metadata.labels.as_ref().unwrap()["seen"], "yes");
+    leases
+        .delete("lease", &DeleteParams::default())
+        .await
+        .unwrap();
+    renewed_after(now).await;
+    assert!(first.known.borrow().is_leader());
+    first.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_peers_lease_is_waited_for() {
+    let namespace = weir_lab::api_server().await.namespace("lead").await;
+    let leases: Api<Lease> = namespace.api();
+    // Renewed long ago by its own clock; but that clock may be wrong.
+    let peer: Lease = serde_json::from_value(json!({
+        "metadata": {"name": PEER_LEASE},
+        "spec": {
+            "holderIdentity": "elasti-operator-1",
+            "leaseDurationSeconds": 3600,
+            "renewTime": "2020-01-01T00:00:00.000000Z",
+        },
+    }))
+    .unwrap();
+    leases.create(&PostParams::default(), &peer).await.unwrap();
+    let candidate = Candidate::start(&namespace, "ours");
+    // Long enough for several looks; nothing happens that could be waited for.
+    let mut known = candidate.known.clone();
+    let early = timeout(
+        Duration::from_secs(2),
+        known.wait_for(Leadership::is_leader),
+    )
+    .await;
+    assert!(early.is_err(), "it leads beside the peers' operator");
+    let free = json!({"spec": {"holderIdentity": ""}});
+    leases
+        .patch(PEER_LEASE, &PatchParams::default(), &Patch::Merge(&free))
+        .await
+        .unwrap();
+    let mut candidate = candidate;
+    candidate.leads().await;
+    candidate.end().await.unwrap();
+}

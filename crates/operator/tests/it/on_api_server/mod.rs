@@ -1,0 +1,11 @@
+//! What needs a real API server.
+
+mod authority;
+mod events;
+mod leader;
+mod resolvers;
+
+use std::time::Duration;
+
+/// Usual is a tenth of a second; the machine may be busy.
+const PATIENCE: Duration = Duration::from_mins(2);
