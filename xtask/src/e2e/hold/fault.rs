@@ -64,7 +64,13 @@ pub(super) fn explains(fault: Fault, struck: f64, failure: &Failure, started: f6
             let is_lost = matches!(failure.outcome.as_str(), "cut" | "reset");
             is_lost && sent <= struck + BLUR_SECONDS && ended >= struck - BLUR_SECONDS
         }
-        Fault::Node => sent < struck + NODE_NOTICED_SECONDS && ended >= struck - BLUR_SECONDS,
+        // Nothing comes from a node that is cut off, so whoever got an answer was not sent there.
+        Fault::Node => {
+            let words = ["time-out", "unreachable", "route to host"];
+            let is_silence = words.iter().any(|word| failure.outcome.contains(word));
+            let is_then = sent < struck + NODE_NOTICED_SECONDS && ended >= struck - BLUR_SECONDS;
+            is_silence && is_then
+        }
         Fault::Operator | Fault::Api => false,
     }
 }
@@ -140,6 +146,8 @@ mod tests {
         let late = failure(15.5, 3.0, "time-out");
         assert!(explains(Fault::Node, 110.0, &early, 100.0));
         assert!(!explains(Fault::Node, 110.0, &late, 100.0));
+        let answered = failure(11.0, 0.1, "status 503");
+        assert!(!explains(Fault::Node, 110.0, &answered, 100.0));
         for fault in [Fault::Operator, Fault::Api] {
             assert!(!explains(fault, 110.0, &early, 100.0));
         }
