@@ -12,11 +12,7 @@ mod process;
 mod resolver;
 mod scratch;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::{fs, path::Path, process::ExitCode};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -100,7 +96,7 @@ fn median(values: &[f64]) -> f64 {
 }
 
 /// The smallest value that at least this share of all does not exceed; of none it is not a number.
-fn quantile(values: &[f64], share: f64) -> f64 {
+pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     #[allow(
@@ -116,19 +112,24 @@ fn quantile(values: &[f64], share: f64) -> f64 {
 
 /// A count as a value to calculate with.
 #[allow(clippy::cast_precision_loss, reason = "exact up to 2^53")]
-fn real(count: u64) -> f64 {
+pub(crate) fn real(count: u64) -> f64 {
     count as f64
 }
 
-pub(crate) fn run(benchmark: Benchmark, quick: bool, json: Option<PathBuf>) -> Result<ExitCode> {
+pub(crate) fn run(benchmark: Benchmark, quick: bool, json: Option<&Path>) -> Result<ExitCode> {
     let (name, figures) = match benchmark {
-        Benchmark::Carbon => return carbon::run(quick, json.as_deref()),
+        Benchmark::Carbon => return carbon::run(quick, json),
         Benchmark::Load => ("load", load::run()?),
         Benchmark::Resolver => ("resolver", resolver::run(quick)?),
     };
-    println!("\n{}", render(&figures));
+    finish(name, &figures, json)
+}
+
+/// Prints the figures and writes them, if asked for; a goal that is missed is a failure.
+pub(crate) fn finish(name: &str, figures: &[Figure], json: Option<&Path>) -> Result<ExitCode> {
+    println!("\n{}", render(figures));
     if let Some(path) = json {
-        write(&path, name, &figures)?;
+        write(path, name, figures)?;
     }
     let is_short = figures.iter().any(|figure| figure.met == Some(false));
     Ok(if is_short {

@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{
-    Parser, Subcommand, ValueEnum,
+    Args, Parser, Subcommand, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use weir_lab::cluster::add_on::AddOn;
@@ -39,6 +39,12 @@ pub(crate) enum Command {
         name: String,
         #[command(subcommand)]
         command: ClusterCommand,
+    },
+    /// Whole scenarios on a real cluster, with clients that count every request; needs root
+    #[command(name = "e2e")]
+    EndToEnd {
+        #[command(subcommand)]
+        scenario: E2eCommand,
     },
     /// Make an OCI image without Docker: the program, the libraries it needs, certificates, and nothing else
     Image {
@@ -157,6 +163,45 @@ pub(crate) enum LintStep {
     Headers,
     /// Shell scripts parse
     Scripts,
+}
+
+/// What can be played from end to end.
+#[derive(Subcommand)]
+pub(crate) enum E2eCommand {
+    /// A target goes to zero and back, again and again, while clients go on
+    Hold(HoldArgs),
+}
+
+#[derive(Args)]
+pub(crate) struct HoldArgs {
+    /// How often; 0 leaves the target up: then only a rolling restart is measured, and no operator is needed
+    #[arg(long, default_value_t = 10)]
+    pub(crate) cycles: u32,
+    /// Requests per second, of all clients together
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(4..=10_000))]
+    pub(crate) rate: u32,
+    /// Write the figures to this file as well
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+    /// As many cycles again with each of these
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) with_faults: Vec<Fault>,
+    /// Leave the cluster up
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+/// What is broken at a random moment of each cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Fault {
+    /// The leading operator is killed
+    Operator,
+    /// One of the resolvers is killed
+    Resolver,
+    /// The API server does not answer for 20 s
+    Api,
+    /// A node cannot be reached for 20 s
+    Node,
 }
 
 #[derive(Subcommand)]

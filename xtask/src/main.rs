@@ -9,6 +9,7 @@
 mod bench;
 mod cli;
 mod cluster;
+mod e2e;
 mod image;
 mod lab;
 mod lint;
@@ -36,7 +37,8 @@ fn main() -> ExitCode {
             benchmark,
             quick,
             json,
-        } => bench::run(benchmark, quick, json),
+        } => bench::run(benchmark, quick, json.as_deref()),
+        cli::Command::EndToEnd { scenario } => e2e::run(scenario),
         cli::Command::Image {
             of,
             tag,

@@ -6,8 +6,9 @@
 //! Nothing is tried twice: every request that is sent ends in exactly one [`Outcome`].
 //!
 //! [`schedule`] says when, [`request`] says what and judges the answers, [`http1`] and [`http2`] do the talking,
-//! [`outcome`], [`recorder`] and [`report`] count.
+//! [`outcome`], [`failure`], [`recorder`] and [`report`] count.
 
+mod failure;
 mod http1;
 mod http2;
 mod outcome;
@@ -27,9 +28,10 @@ use http::{HeaderName, HeaderValue, Uri};
 use tokio::task::{JoinError, JoinSet};
 
 pub use self::{
+    failure::{Failure, Link},
     outcome::{Counts, Outcome},
     report::{Latency, Report, Second},
-    request::{Check, REQUEST_ID, SHA256},
+    request::{Check, REQUEST_ID, SHA256, VIA},
 };
 use self::{
     recorder::Recorder,

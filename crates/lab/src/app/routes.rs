@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::{StatusCode, Uri};
+use http::{StatusCode, Uri, header};
 use tokio::sync::mpsc;
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
     echo, grpc, stream,
     websocket::{self, Tunnel},
 };
-use crate::load::REQUEST_ID;
+use crate::load::{REQUEST_ID, VIA};
 
 /// What `/` says.
 const HELP: &str = "\
@@ -49,6 +49,7 @@ pub(super) async fn answer(
     if let Some(id) = &id {
         state.metrics.id(id.as_bytes());
     }
+    let via = request.headers().get(header::VIA).cloned();
     let class = class(request.uri().path());
     let mut response = match class {
         // What others watch us by does not wait in line.
@@ -71,6 +72,8 @@ pub(super) async fn answer(
     if let Some(id) = id {
         response.headers_mut().insert(REQUEST_ID, id);
     }
+    let via = via.as_ref().and_then(|via| via.to_str().ok());
+    answer::set(&mut response, VIA, via.unwrap_or("-"));
     answer::set(&mut response, "x-weir-pod", &state.settings.name);
     state.metrics.answer(class, response.status().as_u16());
     response

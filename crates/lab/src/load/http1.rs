@@ -15,6 +15,7 @@ use tokio::{
 
 use self::answer::Reader;
 use super::{
+    failure::Link,
     outcome::Outcome,
     request::{REQUEST_ID, Received, Request, Template},
 };
@@ -24,6 +25,10 @@ pub(super) struct Client {
     address: SocketAddr,
     reuse: bool,
     connection: Option<TcpStream>,
+    /// What the last answer on it says of it.
+    kept: Link,
+    /// What the present request is sent on.
+    link: Link,
     /// What was read and not yet used; kept so that it is not allocated for each request.
     buffer: BytesMut,
     head: Vec<u8>,
@@ -35,6 +40,8 @@ impl Client {
             address,
             reuse,
             connection: None,
+            kept: Link::New,
+            link: Link::New,
             buffer: BytesMut::new(),
             head: Vec::new(),
         }
@@ -45,15 +52,24 @@ impl Client {
         self.connection = None;
     }
 
+    /// What the last request was sent on.
+    pub(super) fn link(&self) -> Link {
+        self.link
+    }
+
     /// Sends one request, once, and reads the whole answer.
     pub(super) async fn attempt(
         &mut self,
         template: &Template,
         request: &Request,
     ) -> Result<Received, Outcome> {
-        let mut stream = match self.connection.take().filter(is_usable) {
-            Some(stream) => stream,
-            None => self.connect().await.map_err(|e| Outcome::of_io(&e))?,
+        let kept = self.connection.take().filter(is_usable);
+        let mut stream = if let Some(stream) = kept {
+            self.link = self.kept;
+            stream
+        } else {
+            self.link = Link::New;
+            self.connect().await.map_err(|e| Outcome::of_io(&e))?
         };
         self.buffer.clear();
         self.write_head(template, request)
@@ -63,6 +79,11 @@ impl Client {
         let (received, is_usable) = answer?;
         if self.reuse && is_usable {
             self.connection = Some(stream);
+            self.kept = if received.is_direct {
+                Link::KeptToServer
+            } else {
+                Link::KeptToProxy
+            };
         }
         Ok(received)
     }

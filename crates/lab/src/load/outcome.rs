@@ -47,6 +47,24 @@ impl Outcome {
     }
 }
 
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ok => f.write_str("ok"),
+            Self::Status(status) => write!(f, "status {status}"),
+            Self::Refused => f.write_str("refused"),
+            Self::Reset => f.write_str("reset"),
+            Self::TimeOut => f.write_str("time-out"),
+            Self::WrongBody => f.write_str("wrong body"),
+            Self::Cut => f.write_str("cut"),
+            Self::Other(text) => f.write_str(
+                text.get(..text.floor_char_boundary(LONGEST_TEXT))
+                    .unwrap_or_default(),
+            ),
+        }
+    }
+}
+
 /// How many requests ended how.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {

@@ -6,12 +6,13 @@ use std::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use hdrhistogram::Histogram;
 
 use super::{
+    failure::{Failure, Link, MOST_KEPT},
     outcome::{Counts, Outcome},
     report::{Latency, Report, Second},
     schedule::Schedule,
@@ -34,6 +35,8 @@ struct Shard {
     bytes: u64,
     latencies: Histogram<u64>,
     timeline: Vec<Second>,
+    cut_by_server: u64,
+    failures: Vec<Failure>,
 }
 
 impl Recorder {
@@ -47,6 +50,8 @@ impl Recorder {
                 bytes: 0,
                 latencies: new_histogram(),
                 timeline: vec![Second::default(); seconds],
+                cut_by_server: 0,
+                failures: Vec::new(),
             })
         };
         Self {
@@ -66,7 +71,7 @@ impl Recorder {
         worker: usize,
         at: Duration,
         latency: Duration,
-        bytes: u64,
+        (bytes, link): (u64, Link),
         outcome: &Outcome,
     ) {
         let microseconds = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
@@ -75,6 +80,16 @@ impl Recorder {
         shard.bytes += bytes;
         if *outcome == Outcome::Ok {
             shard.latencies.saturating_record(microseconds);
+        } else {
+            shard.cut_by_server += u64::from(link.is_cut_by_server(outcome));
+            if shard.failures.len() < MOST_KEPT {
+                shard.failures.push(Failure {
+                    at_seconds: at.as_secs_f64(),
+                    took_seconds: latency.as_secs_f64(),
+                    outcome: outcome.to_string(),
+                    link,
+                });
+            }
         }
         let Some(second) = second(&mut shard.timeline, at) else {
             return;
@@ -102,7 +117,8 @@ impl Recorder {
         let mut counts = Counts::default();
         let mut latencies = new_histogram();
         let mut timeline: Vec<Second> = Vec::new();
-        let (mut unsent, mut bytes) = (0, 0);
+        let (mut unsent, mut bytes, mut cut_by_server) = (0, 0, 0);
+        let mut failures = Vec::new();
         for number in 0..SHARDS {
             let shard = self.shard(number);
             counts.merge(&shard.counts);
@@ -110,6 +126,8 @@ impl Recorder {
             let _ = latencies.add(&shard.latencies);
             unsent += shard.unsent;
             bytes += shard.bytes;
+            cut_by_server += shard.cut_by_server;
+            failures.extend(shard.failures.iter().cloned());
             timeline.resize(shard.timeline.len(), Second::default());
             for (sum, second) in timeline.iter_mut().zip(&shard.timeline) {
                 sum.merge(second);
@@ -119,15 +137,22 @@ impl Recorder {
         while timeline.last() == Some(&Second::default()) {
             timeline.pop();
         }
+        failures.sort_by(|a, b| a.at_seconds.total_cmp(&b.at_seconds));
+        failures.truncate(MOST_KEPT);
+        let took = schedule.start.elapsed();
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         Report {
+            started_unix_seconds: (now.unwrap_or_default().saturating_sub(took)).as_secs_f64(),
             url: url.to_owned(),
             rate: schedule.rate,
             seconds: schedule.duration.as_secs_f64(),
-            took_seconds: schedule.start.elapsed().as_secs_f64(),
+            took_seconds: took.as_secs_f64(),
             intended: schedule.total,
             sent: self.sent.load(Ordering::Relaxed),
             unsent,
             outcomes: counts,
+            cut_by_server,
+            failures,
             bytes_received: bytes,
             latency: Latency::of(&latencies),
             timeline,
@@ -169,7 +194,13 @@ mod tests {
             .enumerate()
         {
             recorder.begin();
-            recorder.end(worker, Duration::ZERO, latency, 0, &Outcome::Ok);
+            recorder.end(
+                worker,
+                Duration::ZERO,
+                latency,
+                (0, Link::New),
+                &Outcome::Ok,
+            );
         }
         let report = recorder.report("", &schedule);
         assert!(report.adds_up());

@@ -5,13 +5,16 @@ use std::fmt;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use super::outcome::Counts;
+use super::{failure::Failure, outcome::Counts};
 
 /// What a run came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Where requests were sent.
     pub url: String,
+    /// When the first request was meant to be sent, by the clock of the sender's machine, in seconds since 1970.
+    #[serde(default)]
+    pub started_unix_seconds: f64,
     /// Requests per second that were meant to be sent.
     pub rate: u32,
     /// How long requests were meant to be sent.
@@ -27,6 +30,12 @@ pub struct Report {
     pub unsent: u64,
     /// How those that were sent ended.
     pub outcomes: Counts,
+    /// Of those that failed: how many because the server itself closed a kept connection while a request was under way on it.
+    #[serde(default)]
+    pub cut_by_server: u64,
+    /// The first of those that failed, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
     /// Bytes of bodies received.
     pub bytes_received: u64,
     /// Of right answers, counted from when the request was meant to be sent. Without any it is all zero, and not
@@ -120,7 +129,11 @@ impl fmt::Display for Report {
             self.url, self.rate, self.seconds, self.took_seconds
         )?;
         writeln!(f, "  sent     {} of {}", self.sent, self.intended)?;
-        writeln!(f, "  outcomes {}", self.outcomes)?;
+        write!(f, "  outcomes {}", self.outcomes)?;
+        if self.cut_by_server > 0 {
+            write!(f, ", {} of them cut by the server", self.cut_by_server)?;
+        }
+        writeln!(f)?;
         let ms = |microseconds: u64| {
             let whole = microseconds / 1000;
             format!("{whole}.{:03}", microseconds % 1000)

@@ -16,6 +16,8 @@ use crate::image::hexadecimal;
 pub const REQUEST_ID: &str = "x-weir-request-id";
 /// The header or trailer in which an answer says its body's SHA-256, in hexadecimal.
 pub const SHA256: &str = "x-weir-sha256";
+/// The header in which an answer says whether the request came through a proxy: its `Via`, or `-` for none.
+pub const VIA: &str = "x-weir-via";
 
 /// What a right answer is, beside a status of 2xx.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub(super) struct Received {
     pub(super) status: u16,
     pub(super) request_id: Option<Vec<u8>>,
     pub(super) declared: Option<Vec<u8>>,
+    /// The server says that no proxy was in between.
+    pub(super) is_direct: bool,
     pub(super) bytes: u64,
     pub(super) sha256: Option<[u8; 32]>,
 }

@@ -12,6 +12,7 @@ use std::{
 use tokio::time::timeout_at;
 
 use super::{
+    failure::Link,
     http1, http2,
     outcome::Outcome,
     recorder::Recorder,
@@ -45,7 +46,8 @@ impl Worker {
             if ended.is_err() {
                 client.disconnect();
             }
-            self.end(number, &attempt, ended.unwrap_or(Err(Outcome::TimeOut)));
+            let ended = ended.unwrap_or(Err(Outcome::TimeOut));
+            self.end(number, &attempt, client.link(), ended);
         }
     }
 
@@ -60,7 +62,8 @@ impl Worker {
                 connection.attempt(self.address, &self.template, &attempt.request),
             )
             .await;
-            self.end(number, &attempt, ended.unwrap_or(Err(Outcome::TimeOut)));
+            let ended = ended.unwrap_or(Err(Outcome::TimeOut));
+            self.end(number, &attempt, Link::Shared, ended);
         }
     }
 
@@ -83,14 +86,14 @@ impl Worker {
         })
     }
 
-    fn end(&self, number: usize, attempt: &Attempt, ended: Result<Received, Outcome>) {
+    fn end(&self, number: usize, attempt: &Attempt, link: Link, ended: Result<Received, Outcome>) {
         let (outcome, bytes) = match ended {
             Ok(received) => (attempt.request.judge(&received), received.bytes),
             Err(outcome) => (outcome, 0),
         };
         let latency = attempt.intended.elapsed();
         self.recorder
-            .end(number, attempt.at, latency, bytes, &outcome);
+            .end(number, attempt.at, latency, (bytes, link), &outcome);
     }
 }
 

@@ -5,7 +5,7 @@ use tokio::{io::AsyncReadExt, net::tcp::ReadHalf};
 
 use super::super::{
     outcome::Outcome,
-    request::{BodySink, REQUEST_ID, Received, SHA256},
+    request::{BodySink, REQUEST_ID, Received, SHA256, VIA},
 };
 
 const MOST_HEADERS: usize = 100;
@@ -202,6 +202,8 @@ fn parse(bytes: &[u8]) -> Result<Option<(usize, Head)>, Outcome> {
             received.request_id = Some(header.value.to_vec());
         } else if is(SHA256) {
             received.declared = Some(header.value.to_vec());
+        } else if is(VIA) {
+            received.is_direct = header.value == b"-";
         }
     }
     let body = match (received.status, in_chunks, stated) {

@@ -9,7 +9,7 @@ use tokio::{
 };
 use weir_lab::{
     app::{App, Settings},
-    load::{Check, Counts, Load, Protocol, Report},
+    load::{Check, Counts, Link, Load, Protocol, Report},
 };
 
 use super::{ALL_PROTOCOLS, is_perfect};
@@ -285,5 +285,46 @@ async fn what_cannot_be_run_is_refused_with_a_reason() {
     ] {
         let error = load.run().await.unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
+    }
+}
+
+/// Gives the first request on each connection a whole answer with this header, and closes on the second.
+async fn closing_on_the_second(via: &'static str) -> Faulty {
+    faulty(move |mut stream| async move {
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n{via}\r\n");
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        let _ = stream.read(&mut [0; 4096]).await;
+    })
+    .await
+}
+
+#[tokio::test]
+async fn who_cut_a_kept_connection_is_told() {
+    for (via, link) in [
+        ("x-weir-via: -\r\n", Link::KeptToServer),
+        ("x-weir-via: 1.1 proxy\r\n", Link::KeptToProxy),
+        ("", Link::KeptToProxy),
+    ] {
+        let server = closing_on_the_second(via).await;
+        let report = fifty(server.address, |load| load).await;
+        let failed = report.outcomes.failed();
+        assert!(failed > 0 && failed < 50, "{report}");
+        let by_server = if link == Link::KeptToServer {
+            failed
+        } else {
+            0
+        };
+        assert_eq!(report.cut_by_server, by_server, "{via:?}: {report}");
+        assert_eq!(report.failures.len() as u64, failed);
+        assert!(
+            report.failures.iter().all(|it| it.link == link),
+            "{report:?}"
+        );
+        let age = std::time::SystemTime::UNIX_EPOCH
+            .elapsed()
+            .unwrap()
+            .as_secs_f64()
+            - report.started_unix_seconds;
+        assert!((0.1..60.0).contains(&age), "{age}");
     }
 }

@@ -1,0 +1,67 @@
+//! Hold on a real cluster: a target goes to zero and back, again and again, while clients go on. How many first attempts
+//! fail, how long does a wake take, and how much of that is Weir's own doing?
+//!
+//! - [`site`]: the cluster, the images and what is installed; [`kube`]: what is asked of Kubernetes;
+//! - [`target`]: what is put to sleep; [`clients`] and [`report`]: who sends, and what they counted;
+//! - [`log`]: what happened when, from watches; [`passage`]: one way to zero and back in it;
+//! - [`wakes`]: what the resolvers measured;
+//! - [`campaign`]: many cycles under load; [`plain`]: a rolling restart under the same load, to compare with;
+//! - [`fault`]: what is broken meanwhile;
+//! - [`figures`]: what all of it comes to.
+
+mod campaign;
+mod clients;
+mod fault;
+mod figures;
+mod kube;
+mod log;
+mod passage;
+mod plain;
+mod report;
+mod site;
+mod target;
+mod wakes;
+
+use anyhow::Result;
+
+use self::site::Site;
+use crate::{bench::Figure, cli::Fault};
+
+/// What was asked for.
+pub(crate) struct Options {
+    /// How often the target goes to zero; 0: it stays up, and the operator is not needed.
+    pub(crate) cycles: u32,
+    /// Requests per second, of all clients together.
+    pub(crate) rate: u32,
+    /// What is broken; each of them has as many cycles of its own.
+    pub(crate) faults: Vec<Fault>,
+    /// Leave the cluster up.
+    pub(crate) keep: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<Vec<Figure>> {
+    let site = Site::prepare(options.cycles > 0)?;
+    let outcome = measure(&site, options);
+    match &outcome {
+        Ok(_) if !options.keep => site.leave()?,
+        _ => Site::say_how_to_look(),
+    }
+    outcome
+}
+
+fn measure(site: &Site, options: &Options) -> Result<Vec<Figure>> {
+    let target = target::Target::deploy(site)?;
+    let plain = plain::run(site, &target, options.rate)?;
+    let mut all = figures::of_plain(&plain);
+    if options.cycles == 0 {
+        return Ok(all);
+    }
+    target.hold(site)?;
+    let undisturbed = std::iter::once(None);
+    for fault in undisturbed.chain(options.faults.iter().copied().map(Some)) {
+        let campaign = campaign::run(site, &target, options, fault)?;
+        println!("{}", figures::table(&campaign));
+        all.extend(figures::of_campaign(&campaign));
+    }
+    Ok(all)
+}
