@@ -1,4 +1,5 @@
 //! Tests of the whole crate: what needs a server, and what needs a cluster's API.
+//! Tests of the whole crate: what needs a server, and what needs a cluster.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,3 +11,5 @@
 mod admin;
 mod http;
 mod on_api_server;
+mod on_cluster;
+mod triggers;

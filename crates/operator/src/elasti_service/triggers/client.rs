@@ -199,11 +199,16 @@ impl Client {
         question: &Question,
         method: Method,
     ) -> Result<Response<Incoming>, AskError> {
-        let request = request(question, method).ok_or(AskError::Request)?;
-        self.client
-            .request(request)
-            .await
-            .map_err(|error| AskError::Unreachable(root_cause(&error)))
+        let attempt = || {
+            let request = request(question, method.clone()).ok_or(AskError::Request);
+            request.map(|request| self.client.request(request))
+        };
+        let response = match attempt()?.await {
+            // Most likely a connection of the last round, which the server closed just now.
+            Err(error) if !error.is_connect() => attempt()?.await,
+            response => response,
+        };
+        response.map_err(|error| AskError::Unreachable(root_cause(&error)))
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Judgement {
     pub triggers: Triggers,
     /// The busy trigger, or the first one that could not be asked.
     pub why: Option<String>,
-    /// When the oldest question behind this was asked; none if no question is.
+    /// When that was asked without which it would not be so; none if no question is behind it.
     pub as_of: Option<Instant>,
 }
 
@@ -56,15 +56,9 @@ pub fn judge<'a>(
     let mut waiting = false;
     let mut oldest: Option<Instant> = None;
     let mut failed = None;
+    let mut busy: Option<(String, Instant)> = None;
     for ask in asks {
         let asked = match opinion(ask, &heard) {
-            Opinion::Busy(why, asked) => {
-                return Some(Judgement {
-                    triggers: Triggers::Busy,
-                    why: Some(why),
-                    as_of: Some(asked),
-                });
-            }
             Opinion::Waiting => {
                 waiting = true;
                 None
@@ -74,8 +68,22 @@ pub fn judge<'a>(
                 failed.get_or_insert(why);
                 asked
             }
+            Opinion::Busy(why, asked) => {
+                // Any of them will do, so it is as new as the newest; the first one is named, so
+                // that the name does not change with each answer.
+                let (_, newest) = busy.get_or_insert((why, asked));
+                *newest = asked.max(*newest);
+                None
+            }
         };
         oldest = oldest.into_iter().chain(asked).min();
+    }
+    if let Some((why, newest)) = busy {
+        return Some(Judgement {
+            triggers: Triggers::Busy,
+            why: Some(why),
+            as_of: Some(newest),
+        });
     }
     let triggers = match failed {
         Some(_) => Triggers::Unknown,
@@ -257,14 +265,24 @@ mod tests {
             prop_assert_eq!(judgement.as_ref().map(|found| found.triggers), together);
             if let Some(judgement) = judgement {
                 prop_assert_eq!(judgement.why.is_none(), judgement.triggers == Triggers::Idle);
-                // Idle is as old as the oldest value behind it.
-                if judgement.triggers == Triggers::Idle {
-                    let oldest = cases.iter().filter_map(|case| match case {
-                        Case::Asked { value: Some((_, second)), .. } => Some(*second),
+                // Idle is as old as the oldest value behind it, busy as new as the newest.
+                let asked = |wanted: Triggers| {
+                    let cases = cases.iter().zip(&each);
+                    cases.filter_map(move |(case, found)| match case {
+                        Case::Asked { value: Some((_, second)), .. } if *found == Some(wanted) => {
+                            Some(began + Duration::from_secs(*second))
+                        }
                         _ => None,
-                    });
-                    let oldest = oldest.min().map(|second| began + Duration::from_secs(second));
-                    prop_assert_eq!(judgement.as_of, oldest);
+                    })
+                };
+                match judgement.triggers {
+                    Triggers::Idle => {
+                        prop_assert_eq!(judgement.as_of, asked(Triggers::Idle).min());
+                    }
+                    Triggers::Busy => {
+                        prop_assert_eq!(judgement.as_of, asked(Triggers::Busy).max());
+                    }
+                    Triggers::Unknown | Triggers::Absent => {}
                 }
             }
         }
