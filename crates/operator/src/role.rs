@@ -71,13 +71,27 @@ pub enum RoleError {
     Leader(#[from] LeaderError),
 }
 
-/// Runs until it is told to end, or no longer leads.
+/// Runs until a signal tells it to end, or it no longer leads.
 pub async fn run(settings: Settings) -> Result<(), RoleError> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let told = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    run_until(settings, told).await
+}
+
+/// Runs until it is told to end, or no longer leads.
+pub async fn run_until(
+    settings: Settings,
+    told: impl Future<Output = ()>,
+) -> Result<(), RoleError> {
     for note in &settings.notes {
         tracing::warn!("{note}");
     }
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
     // Work ends first, then the lease is given back, then all else.
     let (end_work, work_ends) = watch::channel(false);
     let (end_lead, lead_ends) = watch::channel(false);
@@ -102,8 +116,7 @@ pub async fn run(settings: Settings) -> Result<(), RoleError> {
     tokio::select! {
         // A lost lease ends all at once: whoever leads now must not be disturbed.
         outcome = &mut election => outcome?,
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+        () = told => {}
     }
     tracing::info!("told to end: finishes what was begun, then gives the lease back");
     end_work.send_replace(true);

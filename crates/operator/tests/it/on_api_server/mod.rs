@@ -1,6 +1,7 @@
 //! What needs a real API server.
 
 mod authority;
+mod controller;
 mod events;
 mod leader;
 mod resolvers;

@@ -1,0 +1,430 @@
+//! The whole operator on a real API server: what it makes, what it leaves alone, and what it leaves behind. Without nodes
+//! nothing sleeps or wakes here; that is tested in a cluster.
+
+use std::collections::BTreeMap;
+
+use clap::Parser;
+use futures_util::{StreamExt, stream};
+use k8s_openapi::{
+    api::{apps::v1::Deployment, core::v1::Service},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
+};
+use serde_json::{Value, json};
+use tokio::{sync::oneshot, task::JoinHandle, time::timeout};
+use weir_api::{
+    crd,
+    hold::{ElastiService, Phase, names::private_service},
+};
+use weir_lab::{ApiServer, Namespace, api_server};
+use weir_operator::{
+    role::{self, RoleError},
+    settings::{OperatorArgs, Settings},
+};
+
+use super::PATIENCE;
+
+/// An operator for one namespace.
+struct Operator {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), RoleError>>,
+}
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    args: OperatorArgs,
+}
+
+impl Operator {
+    async fn start(server: &ApiServer, namespace: &Namespace) -> Self {
+        install(server).await;
+        let kubeconfig = server.kubeconfig().to_str().unwrap();
+        let name = namespace.name();
+        let line = [
+            "operator",
+            "--kubeconfig",
+            kubeconfig,
+            "--watch-namespace",
+            name,
+            "--operator-namespace",
+            name,
+            "--resolver-namespace",
+            name,
+            // There are no resolvers here.
+            "--fail-open-after=1h",
+            "--internal-port=0",
+            "--health-probe-bind-address=0",
+        ];
+        let args = Line::try_parse_from(line).unwrap().args;
+        let settings = Settings::new(args, &|_| None).unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let task = tokio::spawn(role::run_until(settings, async {
+            let _ = stopped.await;
+        }));
+        Self { stop, task }
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).unwrap();
+        let ended = timeout(PATIENCE, self.task).await;
+        ended.expect("it ends when it is told").unwrap().unwrap();
+    }
+}
+
+async fn install(server: &ApiServer) {
+    let api: Api<CustomResourceDefinition> = Api::all(server.client());
+    let definition = crd::Kind::ElastiService.crd();
+    let params = PatchParams::apply("test").force();
+    let name = definition.name_any();
+    let applied = api.patch(&name, &params, &Patch::Apply(&definition)).await;
+    applied.unwrap();
+}
+
+fn service(name: &str, port: u16) -> Service {
+    serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "spec": {"selector": {"app": name}, "ports": [{"name": "http", "port": port, "targetPort": 8080}]},
+    }))
+    .unwrap()
+}
+
+fn deployment(name: &str, replicas: i32) -> Deployment {
+    serde_json::from_value(json!({
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "app", "image": "none"}]},
+            },
+        },
+    }))
+    .unwrap()
+}
+
+fn elasti_service(name: &str, service: &str) -> ElastiService {
+    serde_json::from_value(json!({
+        "apiVersion": "elasti.truefoundry.com/v1alpha1",
+        "kind": "ElastiService",
+        "metadata": {"name": name},
+        "spec": {
+            "service": service,
+            "minTargetReplicas": 1,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": service},
+        },
+    }))
+    .unwrap()
+}
+
+async fn make(namespace: &Namespace, name: &str, replicas: i32) {
+    let params = PostParams::default();
+    namespace
+        .api()
+        .create(&params, &service(name, 80))
+        .await
+        .unwrap();
+    namespace
+        .api()
+        .create(&params, &deployment(name, replicas))
+        .await
+        .unwrap();
+    namespace
+        .api()
+        .create(&params, &elasti_service(name, name))
+        .await
+        .unwrap();
+}
+
+async fn until(
+    namespace: &Namespace,
+    name: &str,
+    what: &str,
+    is_so: impl Fn(&ElastiService) -> bool,
+) {
+    let api: Api<ElastiService> = namespace.api();
+    namespace
+        .eventually(PATIENCE, what, async || {
+            let object = api.get(name).await.map_err(|error| error.to_string())?;
+            match is_so(&object) {
+                true => Ok(()),
+                false => Err(serde_json::to_string(&object.status).unwrap_or_default()),
+            }
+        })
+        .await;
+}
+
+fn condition<'a>(object: &'a ElastiService, kind: &str) -> Option<(&'a str, &'a str)> {
+    let mut conditions = object.status.as_ref()?.conditions.iter();
+    let found = conditions.find(|condition| condition.type_ == kind)?;
+    Some((&found.status, &found.message))
+}
+
+fn has_phase(object: &ElastiService) -> bool {
+    object
+        .status
+        .as_ref()
+        .is_some_and(|status| status.phase.is_some())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_private_service_follows_and_nothing_is_left() {
+    let server = api_server().await;
+    let namespace = server.namespace("follow").await;
+    let operator = Operator::start(&server, &namespace).await;
+    make(&namespace, "web", 0).await;
+    until(&namespace, "web", "asleep", |object| {
+        let status = object.status.as_ref();
+        status.is_some_and(|status| status.phase == Some(Phase::Asleep) && status.ports.len() == 1)
+    })
+    .await;
+    let services: Api<Service> = namespace.api();
+    let private = private_service("web");
+    let made = services.get(&private).await.unwrap();
+    assert_eq!(
+        made.spec.as_ref().unwrap().selector,
+        service("web", 80).spec.unwrap().selector
+    );
+
+    let patch = json!({"spec": {"selector": {"app": "other"}, "ports": [{"name": "http", "port": 81, "targetPort": 9090}]}});
+    let patched = services
+        .patch("web", &PatchParams::default(), &Patch::Merge(patch))
+        .await;
+    patched.unwrap();
+    namespace
+        .eventually(PATIENCE, "the private Service follows", async || {
+            let spec = services.get(&private).await.unwrap().spec.unwrap();
+            let ports = spec.ports.unwrap_or_default();
+            let follows = spec.selector == Some(BTreeMap::from([("app".into(), "other".into())]))
+                && ports.len() == 1
+                && ports[0].port == 81;
+            follows.then_some(()).ok_or("not yet")
+        })
+        .await;
+
+    let objects: Api<ElastiService> = namespace.api();
+    objects
+        .delete("web", &DeleteParams::default())
+        .await
+        .unwrap();
+    namespace
+        .eventually(PATIENCE, "nothing is left", async || {
+            let object = objects.get_opt("web").await.unwrap();
+            let private = services.get_opt(&private).await.unwrap();
+            (object.is_none() && private.is_none())
+                .then_some(())
+                .ok_or_else(|| format!("{object:?} {private:?}"))
+        })
+        .await;
+    let target: Deployment = namespace.api().get("web").await.unwrap();
+    assert_eq!(
+        target.spec.unwrap().replicas,
+        Some(1),
+        "a target that slept is woken"
+    );
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_held_is_said() {
+    let server = api_server().await;
+    let namespace = server.namespace("refused").await;
+    let operator = Operator::start(&server, &namespace).await;
+    let params = PostParams::default();
+    let mut headless = service("headless", 80);
+    headless.spec.as_mut().unwrap().cluster_ip = Some("None".to_owned());
+    namespace.api().create(&params, &headless).await.unwrap();
+    namespace
+        .api()
+        .create(&params, &deployment("headless", 1))
+        .await
+        .unwrap();
+    namespace
+        .api()
+        .create(&params, &elasti_service("headless", "headless"))
+        .await
+        .unwrap();
+    let objects: Api<ElastiService> = namespace.api();
+    until(&namespace, "headless", "headless is refused", |object| {
+        matches!(condition(object, "ServiceCannotBeHeld"), Some(("True", message)) if message.contains("headless"))
+            && matches!(condition(object, "Ready"), Some(("False", _)))
+    })
+    .await;
+    // The Service may be there first or the object; the second object for one Service is refused.
+    make(&namespace, "web", 1).await;
+    until(&namespace, "web", "the first holds it", has_phase).await;
+    objects
+        .create(&params, &elasti_service("web-again", "web"))
+        .await
+        .unwrap();
+    until(&namespace, "web-again", "the second is refused", |object| {
+        matches!(condition(object, "ServiceHeldByAnother"), Some(("True", message)) if message.contains("web"))
+    })
+    .await;
+    objects
+        .create(&params, &elasti_service("early", "early"))
+        .await
+        .unwrap();
+    until(&namespace, "early", "the Service is missed", |object| {
+        matches!(condition(object, "Ready"), Some(("False", message)) if message.contains("does not exist"))
+    })
+    .await;
+    namespace
+        .api()
+        .create(&params, &deployment("early", 1))
+        .await
+        .unwrap();
+    namespace
+        .api()
+        .create(&params, &service("early", 80))
+        .await
+        .unwrap();
+    until(
+        &namespace,
+        "early",
+        "it is held when all is there",
+        has_phase,
+    )
+    .await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_leaves_nothing_behind() {
+    let server = api_server().await;
+    let namespace = server.namespace("edit").await;
+    let operator = Operator::start(&server, &namespace).await;
+    make(&namespace, "web", 0).await;
+    until(&namespace, "web", "asleep", |object| {
+        object.status.as_ref().and_then(|status| status.phase) == Some(Phase::Asleep)
+    })
+    .await;
+    let params = PostParams::default();
+    namespace
+        .api()
+        .create(&params, &service("shop", 80))
+        .await
+        .unwrap();
+    namespace
+        .api()
+        .create(&params, &deployment("shop", 1))
+        .await
+        .unwrap();
+    let objects: Api<ElastiService> = namespace.api();
+    let edit = json!({"spec": {
+        "service": "shop",
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"},
+    }});
+    let edited = objects
+        .patch("web", &PatchParams::default(), &Patch::Merge(edit))
+        .await;
+    edited.unwrap();
+    let services: Api<Service> = namespace.api();
+    let deployments: Api<Deployment> = namespace.api();
+    namespace
+        .eventually(
+            PATIENCE,
+            "the former target is awake, the former private Service gone",
+            async || {
+                let former = deployments.get("web").await.unwrap().spec.unwrap().replicas;
+                let old = services.get_opt(&private_service("web")).await.unwrap();
+                let new = services.get_opt(&private_service("shop")).await.unwrap();
+                let is_so = former == Some(1) && old.is_none() && new.is_some();
+                is_so
+                    .then_some(())
+                    .ok_or_else(|| format!("{former:?} {} {}", old.is_some(), new.is_some()))
+            },
+        )
+        .await;
+    operator.stop().await;
+}
+
+/// Versions of all that the operator writes.
+async fn versions(namespace: &Namespace) -> Value {
+    let objects: Api<ElastiService> = namespace.api();
+    let services: Api<Service> = namespace.api();
+    let deployments: Api<Deployment> = namespace.api();
+    let all = ListParams::default();
+    let objects = objects.list(&all).await.unwrap();
+    let services = services.list(&all).await.unwrap();
+    let deployments = deployments.list(&all).await.unwrap();
+    let of = |name: String, version: Option<String>| (name, version);
+    let objects: BTreeMap<_, _> = objects
+        .iter()
+        .map(|it| of(it.name_any(), it.resource_version()))
+        .collect();
+    let services: BTreeMap<_, _> = services
+        .iter()
+        .map(|it| of(it.name_any(), it.resource_version()))
+        .collect();
+    // Their own controller writes their status: what is ours is the spec.
+    let deployments: BTreeMap<_, _> = deployments
+        .iter()
+        .map(|it| (it.name_any(), it.metadata.generation))
+        .collect();
+    json!([objects, services, deployments])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_with_a_thousand_in_place_writes_nothing() {
+    const MANY: usize = 1000;
+    let server = api_server().await;
+    let namespace = server.namespace("thousand").await;
+    let operator = Operator::start(&server, &namespace).await;
+    stream::iter(0..MANY)
+        .for_each_concurrent(16, async |number| {
+            make(&namespace, &format!("web-{number}"), 0).await;
+        })
+        .await;
+    let objects: Api<ElastiService> = namespace.api();
+    let settled = async || {
+        let all = objects.list(&ListParams::default()).await.unwrap();
+        let settled = all.iter().filter(|object| {
+            object.status.as_ref().and_then(|status| status.phase) == Some(Phase::Asleep)
+        });
+        match settled.count() {
+            MANY => Ok(()),
+            some => Err(some),
+        }
+    };
+    namespace
+        .eventually(PATIENCE, "all are settled", settled)
+        .await;
+    operator.stop().await;
+
+    let before = versions(&namespace).await;
+    let operator = Operator::start(&server, &namespace).await;
+    // One more, and then a deletion: both are looked at after all others, which were there first.
+    make(&namespace, "last", 0).await;
+    until(&namespace, "last", "the last is settled", |object| {
+        object.status.as_ref().and_then(|status| status.phase) == Some(Phase::Asleep)
+    })
+    .await;
+    objects
+        .delete("last", &DeleteParams::default())
+        .await
+        .unwrap();
+    namespace
+        .eventually(PATIENCE, "the last is gone", async || {
+            let last = objects.get_opt("last").await.unwrap();
+            last.map_or(Ok(()), |_| Err("it is there"))
+        })
+        .await;
+    let services: Api<Service> = namespace.api();
+    let deployments: Api<Deployment> = namespace.api();
+    services
+        .delete("last", &DeleteParams::default())
+        .await
+        .unwrap();
+    deployments
+        .delete("last", &DeleteParams::default())
+        .await
+        .unwrap();
+    operator.stop().await;
+    let after = versions(&namespace).await;
+    assert!(before == after, "something was written");
+}
