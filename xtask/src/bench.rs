@@ -18,11 +18,11 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
 use crate::{
-    cli::Benchmark,
+    cli::{Benchmark, ResolverPart},
     table::{self, Align},
 };
 
@@ -120,11 +120,19 @@ fn real(count: u64) -> f64 {
     count as f64
 }
 
-pub(crate) fn run(benchmark: Benchmark, quick: bool, json: Option<PathBuf>) -> Result<ExitCode> {
+pub(crate) fn run(
+    benchmark: Benchmark,
+    quick: bool,
+    only: &[ResolverPart],
+    json: Option<PathBuf>,
+) -> Result<ExitCode> {
+    if !only.is_empty() && benchmark != Benchmark::Resolver {
+        bail!("--only names parts of `bench resolver`");
+    }
     let (name, figures) = match benchmark {
         Benchmark::Carbon => return carbon::run(quick, json.as_deref()),
         Benchmark::Load => ("load", load::run()?),
-        Benchmark::Resolver => ("resolver", resolver::run(quick)?),
+        Benchmark::Resolver => ("resolver", resolver::run(quick, only)?),
     };
     println!("\n{}", render(&figures));
     if let Some(path) = json {

@@ -35,8 +35,9 @@ fn main() -> ExitCode {
         cli::Command::Bench {
             benchmark,
             quick,
+            only,
             json,
-        } => bench::run(benchmark, quick, json),
+        } => bench::run(benchmark, quick, &only, json),
         cli::Command::Image { of, tag, output } => image::run(of, tag, output),
         cli::Command::Load { arguments } => load::run(&arguments),
         cli::Command::Lab { command } => lab::run(command),
