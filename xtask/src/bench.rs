@@ -14,11 +14,11 @@ mod scratch;
 
 use std::{fs, path::Path, process::ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
 use crate::{
-    cli::Benchmark,
+    cli::{Benchmark, ResolverPart},
     table::{self, Align},
 };
 
@@ -116,11 +116,19 @@ pub(crate) fn real(count: u64) -> f64 {
     count as f64
 }
 
-pub(crate) fn run(benchmark: Benchmark, quick: bool, json: Option<&Path>) -> Result<ExitCode> {
+pub(crate) fn run(
+    benchmark: Benchmark,
+    quick: bool,
+    only: &[ResolverPart],
+    json: Option<&Path>,
+) -> Result<ExitCode> {
+    if !only.is_empty() && benchmark != Benchmark::Resolver {
+        bail!("--only names parts of `bench resolver`");
+    }
     let (name, figures) = match benchmark {
         Benchmark::Carbon => return carbon::run(quick, json),
         Benchmark::Load => ("load", load::run()?),
-        Benchmark::Resolver => ("resolver", resolver::run(quick)?),
+        Benchmark::Resolver => ("resolver", resolver::run(quick, only)?),
     };
     finish(name, &figures, json)
 }

@@ -26,6 +26,9 @@ pub(crate) enum Command {
         /// Fewer settings and rounds, for a first look (carbon, resolver)
         #[arg(long)]
         quick: bool,
+        /// Measure this part alone, or these: `--only tail,held` (resolver)
+        #[arg(long, value_enum, value_delimiter = ',')]
+        only: Vec<ResolverPart>,
         /// Write the figures to this file as well
         #[arg(long)]
         json: Option<PathBuf>,
@@ -126,6 +129,28 @@ pub(crate) enum Benchmark {
     Load,
     /// What the resolver costs beside nginx and Envoy, what holding takes, and whether restarts are noticed
     Resolver,
+}
+
+/// What is measured of the resolver, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ResolverPart {
+    /// Ten bytes forwarded: CPU time and throughput beside nginx and Envoy
+    Small,
+    /// 1 MiB forwarded, the same
+    #[value(name = "1mib")]
+    Large,
+    /// Ten bytes by HTTP/2, beside Envoy
+    H2c,
+    /// p99 at half of nginx's maximum, beside nginx
+    Tail,
+    /// 10,000 requests held: memory, and how fast they are let go
+    Held,
+    /// From "ready" to the first byte at the target
+    Ready,
+    /// A quiet service beside a flooded one
+    Neighbour,
+    /// 100 restarts under load, and one kill
+    Restarts,
 }
 
 /// What can be proved.

@@ -36,8 +36,9 @@ fn main() -> ExitCode {
         cli::Command::Bench {
             benchmark,
             quick,
+            only,
             json,
-        } => bench::run(benchmark, quick, json.as_deref()),
+        } => bench::run(benchmark, quick, &only, json.as_deref()),
         cli::Command::EndToEnd { scenario } => e2e::run(scenario),
         cli::Command::Image {
             of,

@@ -47,10 +47,16 @@ pub(crate) fn is_loop(headers: &HeaderMap, backend: &BackendName) -> bool {
 
 /// The bytes of a head, roughly.
 pub(crate) fn length_of(head: &request::Parts) -> usize {
-    let headers = head.headers.iter();
-    let headers = headers.map(|(name, value)| name.as_str().len() + value.len() + 4);
     let line = head.method.as_str().len() + head.uri.path().len();
-    headers.sum::<usize>() + line + head.uri.query().map_or(0, str::len)
+    length_of_all(&head.headers) + line + head.uri.query().map_or(0, str::len)
+}
+
+/// How long these are, as HTTP/1.1 writes them.
+pub(crate) fn length_of_all(headers: &HeaderMap) -> usize {
+    let headers = headers.iter();
+    headers
+        .map(|(name, value)| name.as_str().len() + value.len() + 4)
+        .sum()
 }
 
 /// What to answer to a head that is longer than it may be. hyper has a limit as well, but of its buffer, which may

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub mod answer;
 pub mod backend;
+mod blocks;
 mod body;
 pub mod client;
 mod connection;

@@ -1,8 +1,8 @@
 //! The body of a request that waits: read as far as there is room, so that it can be sent more than once, and so that
 //! a client that goes away is noticed.
 //!
-//! What is read is copied into blocks of its own size. hyper hands out slices of its read buffer, and a kilobyte kept
-//! that way keeps eight.
+//! What is read is copied into [`Blocks`]. hyper hands out slices of its read buffer, and a kilobyte kept that way keeps
+//! eight.
 
 use std::{
     future::poll_fn,
@@ -16,7 +16,7 @@ use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use crate::{lock, waiting::Growth};
+use crate::{blocks::Blocks, headers, lock, waiting::Growth};
 
 /// What hyper is told to read at a time, at most, unless heads may be longer.
 pub(crate) const READ_BUFFER: usize = 64 * 1024;
@@ -26,8 +26,7 @@ const LARGEST_PIECE: usize = 2 * READ_BUFFER;
 /// A body that is being read while its request waits.
 #[derive(Debug)]
 pub(crate) struct Reading {
-    pieces: Vec<Bytes>,
-    length: usize,
+    kept: Blocks,
     trailers: Option<HeaderMap>,
     rest: Option<Incoming>,
     /// There is no room for more: the rest stays where it is.
@@ -77,8 +76,7 @@ impl Reading {
             Some(body)
         };
         Self {
-            pieces: Vec::new(),
-            length: 0,
+            kept: Blocks::default(),
             trailers: None,
             rest,
             is_full: false,
@@ -103,7 +101,7 @@ impl Reading {
         while let Some(body) = &mut self.rest {
             // Room is taken before the look and what was not needed given back at once: what is kept never exceeds
             // the limits, not by a single piece.
-            if self.length + LARGEST_PIECE > most || !room.grow(LARGEST_PIECE) {
+            if self.kept.length() + LARGEST_PIECE > most || !room.grow(LARGEST_PIECE) {
                 self.is_full = true;
                 return Poll::Ready(Read::Done);
             }
@@ -133,27 +131,26 @@ impl Reading {
         Poll::Ready(Read::Done)
     }
 
+    /// Returns how much memory that takes.
     fn keep(&mut self, frame: Frame<Bytes>) -> usize {
         match frame.into_data() {
             Ok(data) => {
-                self.length += data.len();
-                self.pieces.push(Bytes::copy_from_slice(&data));
                 if self.rest.as_ref().is_some_and(Body::is_end_stream) {
                     self.rest = None;
                 }
-                data.len()
+                self.kept.push(&data)
             }
             Err(frame) => {
                 self.trailers = frame.into_trailers().ok();
-                0
+                self.trailers.as_ref().map_or(0, headers::length_of_all)
             }
         }
     }
 
     pub(crate) fn finish(self) -> Arc<Replay> {
         Arc::new(Replay {
-            pieces: self.pieces,
-            length: self.length,
+            length: self.kept.length(),
+            pieces: self.kept.into_pieces(),
             trailers: self.trailers,
             rest: Mutex::new(self.rest.map_or(Rest::None, Rest::Untouched)),
         })

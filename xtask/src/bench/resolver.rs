@@ -4,8 +4,8 @@
 //! All of it is one run on this machine, on loopback. The proxy under test has one core to itself; generators,
 //! targets and this program share another. [`direct`] and [`tail`] compare proxies; [`held`], [`ready`] and
 //! [`neighbour`] look at what only the resolver does; [`restarts`] stops it under load. The rest are the parts:
-//! [`proxies`], [`upstreams`], [`weir`] and [`balancer`] are what runs, [`wrk`], [`h2load`], [`steady`] and
-//! [`crowd`] put it under load, [`target`] answers.
+//! [`proxies`], [`upstreams`], [`weir`] and [`balancer`] are what runs, [`wrk`], [`h2load`], [`steady`],
+//! [`paced`] and [`crowd`] put it under load, [`target`] answers.
 
 mod ask;
 mod balancer;
@@ -15,6 +15,7 @@ mod h2load;
 mod held;
 mod message;
 mod neighbour;
+mod paced;
 mod programs;
 mod proxies;
 mod ready;
@@ -28,12 +29,14 @@ mod weir;
 mod wrk;
 
 use anyhow::Result;
+use clap::ValueEnum;
 
 use self::{programs::Programs, site::Site};
 use super::Figure;
+use crate::cli::ResolverPart;
 
-/// Measures everything. A part that fails is told and counted, and the others go on.
-pub(super) fn run(is_quick: bool) -> Result<Vec<Figure>> {
+/// Measures these parts, or all if none is named. A part that fails is told and counted, and the others go on.
+pub(super) fn run(is_quick: bool, only: &[ResolverPart]) -> Result<Vec<Figure>> {
     let Some(programs) = Programs::get()? else {
         return Ok(Vec::new());
     };
@@ -43,21 +46,28 @@ pub(super) fn run(is_quick: bool) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     let mut failed = 0_u32;
     let mut nginx_most = None;
-    let mut part = |name: &str, measured: Result<Vec<Figure>>| match measured {
-        Ok(measured) => figures.extend(measured),
-        Err(error) => {
-            println!("\n*** FAILED: {name}: {error:#}\n");
-            failed += 1;
+    for part in ResolverPart::value_variants() {
+        if !only.is_empty() && !only.contains(part) {
+            continue;
         }
-    };
-    part("small", direct::small(&site, &mut nginx_most));
-    part("1mib", direct::one_mebibyte(&site));
-    part("h2c", direct::h2c(&site));
-    part("tail", tail::measure(&site, nginx_most));
-    part("held", held::measure(&site));
-    part("ready", ready::measure(&site));
-    part("neighbour", neighbour::measure(&site));
-    part("restarts", restarts::measure(&site));
+        let measured = match part {
+            ResolverPart::Small => direct::small(&site, &mut nginx_most),
+            ResolverPart::Large => direct::one_mebibyte(&site),
+            ResolverPart::H2c => direct::h2c(&site),
+            ResolverPart::Tail => tail::measure(&site, nginx_most),
+            ResolverPart::Held => held::measure(&site),
+            ResolverPart::Ready => ready::measure(&site),
+            ResolverPart::Neighbour => neighbour::measure(&site),
+            ResolverPart::Restarts => restarts::measure(&site),
+        };
+        match measured {
+            Ok(measured) => figures.extend(measured),
+            Err(error) => {
+                println!("\n*** FAILED: {part:?}: {error:#}\n");
+                failed += 1;
+            }
+        }
+    }
     figures.push(Figure::new("resolver.parts_failed", f64::from(failed), "").exactly(0));
     site.say("done");
     Ok(figures)

@@ -2,6 +2,7 @@
 
 mod body;
 mod bomb;
+mod crumbs;
 mod http2;
 mod smuggling;
 mod taken;

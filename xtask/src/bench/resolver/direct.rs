@@ -41,6 +41,18 @@ pub(super) fn small(site: &Site, nginx_most: &mut Option<f64>) -> Result<Vec<Fig
     Ok(figures("small", &measured, ("nginx", 1.25)))
 }
 
+/// What this one can do at most with ten bytes each, by itself.
+pub(super) fn most(site: &Site, proxy: &Proxy) -> Result<f64> {
+    let drive = |span| wrk::run(&proxy.url("/"), CONNECTIONS, span);
+    drive(WARM_UP)?;
+    let mut per_second = Vec::new();
+    for _ in 1..=site.rounds() {
+        let run = drive(site.span())?;
+        per_second.push(real(run.ok) / run.seconds);
+    }
+    Ok(median(&per_second))
+}
+
 /// 1 MiB each.
 pub(super) fn one_mebibyte(site: &Site) -> Result<Vec<Figure>> {
     let upstream = Upstream::one_mebibyte(site)?;

@@ -21,8 +21,6 @@ pub(super) struct Report {
     pub(super) sent: u64,
     pub(super) unsent: u64,
     pub(super) outcomes: Outcomes,
-    /// Not there if nothing was answered right.
-    pub(super) latency: Option<Latency>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -42,12 +40,6 @@ pub(super) struct Outcomes {
     cut: u64,
     #[serde(default)]
     other: BTreeMap<String, u64>,
-}
-
-/// In microseconds.
-#[derive(Debug, Deserialize)]
-pub(super) struct Latency {
-    pub(super) p99: f64,
 }
 
 impl Steady {

@@ -8,6 +8,9 @@ use anyhow::{Context, Result};
 use super::{proxies::Protocol, site::Site};
 use crate::bench::{nginx, ports, process::Process};
 
+/// How an answer of [`Upstream::ten_bytes`] ends: its head, and all of its body.
+pub(super) const TEN_BYTES: &[u8] = b"\r\n\r\nten bytes\n";
+
 /// A target that runs.
 pub(super) struct Upstream {
     pub(super) address: SocketAddr,

@@ -14,8 +14,8 @@ use crate::{
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub(super) const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const PING: u8 = 6;
+pub(super) const SETTINGS: u8 = 4;
+pub(super) const PING: u8 = 6;
 const WINDOW_UPDATE: u8 = 8;
 /// What no flood may cost.
 const ALLOWED: usize = 48 << 20;
