@@ -238,9 +238,10 @@ async fn serve(
         &resolver.namespace,
         &resolver.service_account,
     );
-    let authority = match settings.listen.require_token {
-        true => authority,
-        false => authority.without_tokens_for_wakes(),
+    let authority = if settings.listen.require_token {
+        authority
+    } else {
+        authority.without_tokens_for_wakes()
     };
     let known = Arc::downgrade(context);
     let state = AdminState {
@@ -251,9 +252,10 @@ async fn serve(
         synced,
     };
     let listen = &settings.listen;
-    let on = match listen.metrics_secure {
-        true => MetricsOn::SecurePort,
-        false => MetricsOn::InternalPort,
+    let on = if listen.metrics_secure {
+        MetricsOn::SecurePort
+    } else {
+        MetricsOn::InternalPort
     };
     let internal = bind(Bind::port(listen.internal_port), "--internal-port").await?;
     tracing::info!(internal = %internal.local_addr()?, "the operator listens");

@@ -1,6 +1,10 @@
 //! From what was read to the facts of the plan.
 
-use std::{collections::BTreeMap, net::IpAddr, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -164,9 +168,10 @@ fn slice(sight: &Sight, around: &Around<'_>) -> Option<Slice> {
     let is_right = ports == resolver_slice::ports(service, allotted, around.shared_port)
         && slice.derived_from == uid;
     Some(Slice {
-        resolvers: match is_right {
-            true => slice.ready.clone(),
-            false => std::collections::BTreeSet::new(),
+        resolvers: if is_right {
+            slice.ready.clone()
+        } else {
+            BTreeSet::new()
         },
         version: slice.version.clone(),
         mark: slice.needed_since,

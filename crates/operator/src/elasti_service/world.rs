@@ -5,6 +5,8 @@
 //! services cost no more than one. [`kept`] holds the objects of one kind.
 
 mod kept;
+#[cfg(test)]
+mod tests;
 mod told;
 
 use std::{

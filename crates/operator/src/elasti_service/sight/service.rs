@@ -11,6 +11,10 @@ use weir_api::hold::names::UID_LABEL;
 
 /// What of a Service matters.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "fields of a Service that have nothing to do with each other"
+)]
 pub struct ServiceSight {
     /// `spec.type`; empty is ClusterIP.
     pub type_: String,

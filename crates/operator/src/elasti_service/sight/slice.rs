@@ -64,9 +64,10 @@ impl SliceSight {
             derived_from: labels.get(UID_LABEL).cloned(),
             ready,
             nodes,
-            ports: match is_ours {
-                true => object.ports.clone().unwrap_or_default(),
-                false => Vec::new(),
+            ports: if is_ours {
+                object.ports.clone().unwrap_or_default()
+            } else {
+                Vec::new()
             },
             needed_since: mark.and_then(|mark| mark.parse().ok()),
         })

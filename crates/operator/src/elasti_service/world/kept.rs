@@ -76,19 +76,15 @@ impl<T: PartialEq> Kept<T> {
         of: impl Fn(&K) -> Option<T>,
     ) -> Option<Vec<ObjectId>> {
         let was_known = self.is_listed();
-        match update {
-            Some(update) => {
-                self.is_absent = false;
-                let changed = self.hear(update, of);
-                (was_known || !self.is_listed()).then_some(changed)
-            }
-            None => {
-                self.is_absent = true;
-                self.listed.clear();
-                self.objects.clear();
-                None
-            }
-        }
+        let Some(update) = update else {
+            self.is_absent = true;
+            self.listed.clear();
+            self.objects.clear();
+            return None;
+        };
+        self.is_absent = false;
+        let changed = self.hear(update, of);
+        (was_known || !self.is_listed()).then_some(changed)
     }
 
     /// What changed, as it was and as it is.

@@ -152,10 +152,8 @@ async fn until(
     namespace
         .eventually(PATIENCE, what, async || {
             let object = api.get(name).await.map_err(|error| error.to_string())?;
-            match is_so(&object) {
-                true => Ok(()),
-                false => Err(serde_json::to_string(&object.status).unwrap_or_default()),
-            }
+            let seen = || serde_json::to_string(&object.status).unwrap_or_default();
+            is_so(&object).then_some(()).ok_or_else(seen)
         })
         .await;
 }
