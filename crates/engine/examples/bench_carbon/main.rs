@@ -1,5 +1,5 @@
 //! The judge of `optimal`: every built-in trace × target error × demand × budget window × history, against the fair
-//! and the free optimum and the constant mix; the ESOCC days; and how long a decision takes.
+//! and the free optimum and the constant mix; the ESOCC days; and how long a decision takes, in the mean and at worst.
 //!
 //! `cargo xtask bench carbon [--quick] [--json FILE]` runs it; by itself it also takes `--timing`, for the last part alone.
 
@@ -13,6 +13,7 @@
 )]
 
 mod cells;
+mod decisions;
 mod esocc;
 mod figures;
 mod timing;
