@@ -123,6 +123,7 @@ fn real(count: u64) -> f64 {
 pub(crate) fn run(benchmark: Benchmark, quick: bool, json: Option<PathBuf>) -> Result<ExitCode> {
     let (name, figures) = match benchmark {
         Benchmark::Carbon => return carbon::run(quick, json.as_deref()),
+        Benchmark::Constants => return carbon::constants(),
         Benchmark::Load => ("load", load::run()?),
         Benchmark::Resolver => ("resolver", resolver::run(quick)?),
     };

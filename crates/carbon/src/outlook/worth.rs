@@ -83,8 +83,8 @@ impl Worth {
         })
     }
 
-    /// Plays futures, at least one, as long as another one like the last fits into so much work: hours laid out and offers
-    /// looked at.
+    /// Plays futures, at least one, as long as another one like the last fits into so much work: offers looked at, and
+    /// hours laid out, which count half.
     pub fn go_on(&mut self, work: usize) {
         let (mut done, mut last) = (0, 0);
         while !self.is_done() && (done == 0 || done + last <= work) {
@@ -128,7 +128,7 @@ impl Worth {
         }
         self.weight += future.weight;
         lay(&mut self.ranking, &mut self.purse, &self.days, &future);
-        let mut done = self.purse.slots();
+        let mut done = self.purse.slots() / 2;
         let mut prices = self.prices.iter_mut();
         let Some(mut price) = prices.next() else {
             return done;

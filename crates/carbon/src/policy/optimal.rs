@@ -19,11 +19,12 @@ use crate::unit::{MOST_INTENSE, WHOLE};
 use crate::weights::Weights;
 
 /// The policy and what it has learned.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Optimal {
     settings: OutlookSettings,
     demand: DemandProfile,
-    skill: Skill,
+    /// None if forecasts are believed in full.
+    skill: Option<Skill>,
     ranking: Ranking,
     purse: Purse,
     known: Vec<f64>,
@@ -34,7 +35,7 @@ pub struct Optimal {
 
 /// How much a decision does for the curve beyond the forecast, as [`Worth::go_on`] counts it: a curve for a week takes less
 /// with eight flavours, a year's is made by several decisions.
-const WORK: usize = 4_200;
+const WORK: usize = 3_700;
 
 /// So many hours are collected in the time of one offer.
 const HOURS_PER_WORK: usize = 4;
@@ -46,6 +47,8 @@ struct Beyond {
     made: i64,
     from: i64,
     window_end: i64,
+    /// How long it took from the first decision that worked on it to the last, in seconds.
+    took: i64,
 }
 
 /// What a decision needs to know of the plan.
@@ -61,7 +64,13 @@ impl Optimal {
     pub fn new(settings: OutlookSettings) -> Self {
         Self {
             settings,
-            ..Self::default()
+            demand: DemandProfile::default(),
+            skill: settings.trust_days.map(Skill::new),
+            ranking: Ranking::default(),
+            purse: Purse::default(),
+            known: Vec::new(),
+            beyond: Beyond::default(),
+            making: None,
         }
     }
 
@@ -98,11 +107,11 @@ impl Optimal {
     /// What is said of slots to come is believed as far as such words came true before: a dirty hour that may not come
     /// keeps less credit from the present one, and a clean one that may not come gives less of it away.
     fn doubt(&mut self) {
-        let Some(level) = skill::level(&self.known) else {
+        let Some((skill, level)) = self.skill.as_ref().zip(skill::level(&self.known)) else {
             return;
         };
         for (lead, value) in self.known.iter_mut().enumerate() {
-            *value = level + self.skill.trust(lead) * (*value - level);
+            *value = level + skill.trust(lead) * (*value - level);
         }
     }
 
@@ -114,7 +123,9 @@ impl Optimal {
                 && beyond.from > view.now
         };
         let has_curve = is_of_use(&self.beyond);
-        let is_fresh = has_curve && view.now < self.beyond.made + self.settings.kept;
+        // One that is long in the making is begun as much earlier: in the mean curves are as old as if each was made at once.
+        let kept = self.settings.kept - 2 * self.beyond.took;
+        let is_fresh = has_curve && view.now < self.beyond.made + kept;
         let mut work = WORK;
         let going_on = self.making.take().filter(|(to_be, _)| is_of_use(to_be));
         let (to_be, mut worth) = match going_on {
@@ -132,6 +143,7 @@ impl Optimal {
                     made: view.now,
                     from: slots.end(),
                     window_end: view.window_end,
+                    took: 0,
                 };
                 let Some((worth, done)) = self.begin(view, &slots, earned) else {
                     self.beyond = to_be;
@@ -146,6 +158,7 @@ impl Optimal {
         if worth.is_done() || !has_curve || self.beyond.made == to_be.made {
             self.beyond = Beyond {
                 offers: worth.offers(),
+                took: view.now - to_be.made,
                 ..to_be
             };
         }
@@ -240,6 +253,12 @@ impl Optimal {
     }
 }
 
+impl Default for Optimal {
+    fn default() -> Self {
+        Self::new(OutlookSettings::default())
+    }
+}
+
 impl Policy for Optimal {
     fn name(&self) -> &'static str {
         "optimal"
@@ -256,9 +275,10 @@ impl Policy for Optimal {
                 why: Why::NothingToSave,
             };
         }
-        let last = view.seen.last().copied();
-        self.skill
-            .learn(view.now, view.slot_seconds, last, view.forecast);
+        if let Some(skill) = &mut self.skill {
+            let last = view.seen.last().copied();
+            skill.learn(view.now, view.slot_seconds, last, view.forecast);
+        }
         self.read(view);
         if self.known.is_empty() {
             return Decision {

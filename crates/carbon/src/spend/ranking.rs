@@ -11,11 +11,14 @@ use crate::flavour::Step;
 /// Slots by intensity, and how far each rung has come.
 #[derive(Clone, Debug, Default)]
 pub struct Ranking {
-    /// Requests by slot.
-    demand: Vec<f64>,
-    /// The bits of an intensity, inverted, then the slot. Numbers above zero are in the order of their bits, so that in rising
-    /// order the dearest slot comes first, and of equals the earlier one; and such numbers are sorted fast.
-    order: Vec<u128>,
+    /// Intensity and requests by slot.
+    slots: Vec<(f64, f64)>,
+    /// The bits of an intensity, inverted, with the slot in the last ones. Numbers above zero are in the order of their bits, so
+    /// that in rising order the dearest slot comes first, and of equals the earlier one; and whole numbers are sorted fast.
+    /// What the slot takes the place of is the tenth digit or a later one, and no intensity is known so well.
+    order: Vec<u64>,
+    /// Which bits are the slot.
+    mask: u64,
     /// How far each rung has come that was begun.
     heads: Vec<Head>,
     /// Rungs before this one are through.
@@ -33,7 +36,7 @@ struct Head {
 impl Ranking {
     /// Forgets all slots and keeps the memory.
     pub fn clear(&mut self) {
-        self.demand.clear();
+        self.slots.clear();
         self.order.clear();
         self.heads.clear();
         self.through = 0;
@@ -41,16 +44,17 @@ impl Ranking {
 
     /// Opens the next slot; one without demand, intensity or sense has no offers.
     pub fn open(&mut self, intensity: f64, demand: f64) {
-        if demand > 0.0 && intensity > 0.0 && intensity.is_finite() {
-            let slot = self.demand.len() as u128;
-            self.order
-                .push(u128::from(!intensity.to_bits()) << 64 | slot);
-        }
-        self.demand.push(demand);
+        self.slots.push((intensity, demand));
     }
 
     /// To be called once, when all slots are open.
     pub fn rank(&mut self) {
+        self.mask = (self.slots.len() as u64).next_power_of_two() - 1;
+        for (slot, (intensity, demand)) in (0..).zip(&self.slots) {
+            if *demand > 0.0 && *intensity > 0.0 && intensity.is_finite() {
+                self.order.push(!intensity.to_bits() & !self.mask | slot);
+            }
+        }
         self.order.sort_unstable();
     }
 
@@ -63,7 +67,8 @@ impl Ranking {
                 && let Some(step) = frontier.get(self.heads.len())
             {
                 let first = self.order.first();
-                let price = first.map_or(0.0, |first| place(*first).0 * step.saving_per_error);
+                let first = first.map_or(0.0, |first| self.intensity(*first));
+                let price = first * step.saving_per_error;
                 self.heads.push(Head { price, taken: 0 });
             }
             let (mut rung, mut price) = (usize::MAX, 0.0);
@@ -73,27 +78,30 @@ impl Ranking {
                 }
             }
             let step = frontier.get(rung)?;
-            let head = self.heads.get_mut(rung)?;
-            let (_, slot) = place(*self.order.get(head.taken)?);
-            head.taken += 1;
-            if let Some(next) = self.order.get(head.taken) {
-                head.price = place(*next).0 * step.saving_per_error;
-            } else {
-                head.price = 0.0;
+            let taken = self.heads.get(rung)?.taken;
+            let slot = self.slot(*self.order.get(taken)?);
+            let next = self.order.get(taken + 1);
+            let next = next.map_or(0.0, |next| self.intensity(*next));
+            if next == 0.0 {
                 // A rung ends before those that save less.
                 self.through = rung + 1;
             }
-            let room = self.demand.get(slot)? * step.error;
+            *self.heads.get_mut(rung)? = Head {
+                price: next * step.saving_per_error,
+                taken: taken + 1,
+            };
+            let room = self.slots.get(slot)?.1 * step.error;
             if room > 0.0 && price.is_finite() {
                 return Some(Offer { price, room, slot });
             }
         }
     }
-}
 
-/// Intensity and slot.
-fn place(order: u128) -> (f64, usize) {
-    #[expect(clippy::cast_possible_truncation, reason = "two halves")]
-    let (high, low) = ((order >> 64) as u64, order as u64);
-    (f64::from_bits(!high), usize::try_from(low).unwrap_or(0))
+    fn slot(&self, order: u64) -> usize {
+        usize::try_from(order & self.mask).unwrap_or(usize::MAX)
+    }
+
+    fn intensity(&self, order: u64) -> f64 {
+        self.slots.get(self.slot(order)).map_or(0.0, |slot| slot.0)
+    }
 }
