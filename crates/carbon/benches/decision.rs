@@ -59,7 +59,8 @@ fn decisions(c: &mut Criterion) {
     c.bench_function("decision, 96 slots x 8 flavours", |b| {
         let warm = || {
             let mut policy = Optimal::default();
-            // The first two make the outlook.
+            // The first three make the outlook.
+            decide(&mut policy, 0, WEEK, 60);
             decide(&mut policy, 0, WEEK, 60);
             decide(&mut policy, 0, WEEK, 60);
             policy

@@ -33,8 +33,8 @@ pub struct Optimal {
     making: Option<(Beyond, Worth)>,
 }
 
-/// How much a decision does for the curve beyond the forecast, as [`Worth::go_on`] counts it: a curve for a week takes less
-/// with eight flavours, a year's is made by several decisions.
+/// How much a decision does for the curve beyond the forecast, as [`Worth::go_on`] counts it: with eight flavours a curve for a
+/// week is made by three decisions, a year's by more.
 const WORK: usize = 3_700;
 
 /// So many hours are collected in the time of one offer.
