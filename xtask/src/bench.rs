@@ -127,6 +127,7 @@ pub(crate) fn run(
     }
     let (name, figures) = match benchmark {
         Benchmark::Carbon => return carbon::run(quick, json),
+        Benchmark::Constants => return carbon::constants(),
         Benchmark::Load => ("load", load::run()?),
         Benchmark::Resolver => ("resolver", resolver::run(quick, only)?),
     };

@@ -125,6 +125,8 @@ pub(crate) enum Command {
 pub(crate) enum Benchmark {
     /// How close `optimal` comes to the optimum on every trace, and how long it takes
     Carbon,
+    /// What other constants of `optimal` would do, chosen on some traces and judged on others; some minutes
+    Constants,
     /// What the load generator can do at most, beside wrk
     Load,
     /// What the resolver costs beside nginx and Envoy, what holding takes, and whether restarts are noticed

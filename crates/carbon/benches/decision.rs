@@ -1,5 +1,6 @@
-//! How long one decision takes: 96 slots, 8 flavours on the frontier, a weekly window and 60 days of past.
-//! `cargo bench -p weir-carbon`; `cargo xtask bench carbon` has the mean over a week as `carbon.decision_us`.
+//! How long one decision takes: 96 slots, 8 flavours on the frontier; with a window of a week and 60 days of past, and with a
+//! window and a past of a year. `cargo bench -p weir-carbon`; `cargo xtask bench carbon` has the mean over a week as
+//! `carbon.decision_us` and the dearest ones as `carbon.decision_worst_us` and `carbon.decision_worst_year_us`.
 
 #![allow(
     clippy::expect_used,
@@ -15,7 +16,9 @@ use weir_carbon::policy::optimal::Optimal;
 use weir_carbon::policy::{Policy, View};
 use weir_carbon::unit::{ErrorRate, Precision};
 
-const DAYS: i64 = 60 * 48;
+/// A year and 60 days of half-hours.
+const PAST: i64 = (364 + 60) * 48;
+const WEEK: i64 = 604_800;
 
 fn intensity(slot: i64) -> f64 {
     let slot = f64::from(i32::try_from(slot).expect("small"));
@@ -32,22 +35,23 @@ fn flavours() -> Flavours {
 
 fn decisions(c: &mut Criterion) {
     let flavours = flavours();
-    let seen: Vec<f64> = (0..DAYS + 2).map(intensity).collect();
+    let seen: Vec<f64> = (0..PAST + 2).map(intensity).collect();
     let forecasts: Vec<Vec<f64>> = (0..2)
-        .map(|t| (0..96).map(|k| intensity(DAYS + t + k)).collect())
+        .map(|t| (0..96).map(|k| intensity(PAST + t + k)).collect())
         .collect();
     let served = [1_000; 2];
-    let decide = |policy: &mut Optimal, t: usize| {
+    let decide = |policy: &mut Optimal, t: usize, window: i64, past_days: usize| {
         let at = i64::try_from(t).expect("small");
+        let now = usize::try_from(PAST).expect("small") + t;
         black_box(policy.decide(&View {
-            now: 604_800 * 2_800 + at * 1_800,
+            now: WEEK * 2_800 + at * 1_800,
             slot_seconds: 1_800,
-            window_end: 604_800 * 2_801,
+            window_end: WEEK * 2_800 + window,
             balance: 50_000_000,
             target: ErrorRate::from_millionths(100_000),
             flavours: &flavours,
             forecast: &forecasts[t],
-            seen: &seen[..usize::try_from(DAYS).expect("small") + t],
+            seen: &seen[now - past_days * 48..now],
             served: &served[..t],
             last_error: Some(0.1),
         }));
@@ -55,19 +59,29 @@ fn decisions(c: &mut Criterion) {
     c.bench_function("decision, 96 slots x 8 flavours", |b| {
         let warm = || {
             let mut policy = Optimal::default();
-            decide(&mut policy, 0);
+            // The first three make the outlook.
+            decide(&mut policy, 0, WEEK, 60);
+            decide(&mut policy, 0, WEEK, 60);
+            decide(&mut policy, 0, WEEK, 60);
             policy
         };
-        b.iter_batched_ref(warm, |policy| decide(policy, 1), BatchSize::SmallInput);
+        let decide = |policy: &mut Optimal| decide(policy, 1, WEEK, 60);
+        b.iter_batched_ref(warm, decide, BatchSize::SmallInput);
     });
     // Once in six hours.
-    c.bench_function("decision that makes the outlook anew", |b| {
-        b.iter_batched_ref(
-            Optimal::default,
-            |policy| decide(policy, 0),
-            BatchSize::SmallInput,
-        );
-    });
+    for (name, window, past_days) in [
+        ("decision that makes the outlook anew", WEEK, 60),
+        (
+            "decision that makes that of a year anew",
+            52 * WEEK,
+            364 + 60,
+        ),
+    ] {
+        c.bench_function(name, |b| {
+            let decide = |policy: &mut Optimal| decide(policy, 0, window, past_days);
+            b.iter_batched_ref(Optimal::default, decide, BatchSize::SmallInput);
+        });
+    }
 }
 
 criterion_group!(benches, decisions);

@@ -3,8 +3,12 @@
 //! Credit that is earned in a slot can be spent in that slot or later, never before (the budget is never
 //! in debt). Going through the slots from the last to the first and pouring each slot's credit into
 //! the dearest offers open to it is optimal: the sets of offers are nested, so whoever has least choice
-//! chooses first, and no later exchange can gain. [`crate::optimum`] uses it with full knowledge,
-//! [`crate::policy::optimal`] with what is known.
+//! chooses first, and no later exchange can gain. [`crate::optimum`] uses it with full knowledge.
+//! [`crate::policy::optimal`] needs little of the result and needs it fast: [`ranking`] and [`purse`] come to the same
+//! from the dearest offer down.
+
+pub mod purse;
+pub mod ranking;
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -99,5 +103,76 @@ impl Ord for Offer {
 impl PartialOrd for Offer {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::purse::Purse;
+    use super::ranking::Ranking;
+    use super::*;
+
+    /// Rungs as a frontier has them: each saves less than the one before.
+    fn frontier() -> impl Strategy<Value = Vec<Step>> {
+        let rung = (0.01..0.5_f64, 0.2..0.99_f64);
+        prop::collection::vec(rung, 1..8).prop_map(|rungs| {
+            let mut saving = 8.0;
+            let mut steps = Vec::new();
+            for (to, (error, falls)) in rungs.into_iter().enumerate() {
+                saving *= falls;
+                steps.push(Step {
+                    to,
+                    error,
+                    saving_per_error: saving,
+                });
+            }
+            steps
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn by_price_is_as_slot_by_slot(
+            frontier in frontier(),
+            // Few different values, so that prices are often equal.
+            slots in prop::collection::vec(
+                (prop_oneof![(0..5_u32).prop_map(f64::from), 0.0..500.0_f64], 0..4_u32, 0..9_u32),
+                1..40,
+            ),
+        ) {
+            let (mut market, mut bought) = (Market::default(), vec![0.0; slots.len()]);
+            let (mut ranking, mut purse) = (Ranking::default(), Purse::default());
+            for (slot, (intensity, demand, earned)) in slots.iter().enumerate() {
+                ranking.open(*intensity, f64::from(*demand));
+                purse.earn(f64::from(*earned) * 0.1);
+                prop_assert_eq!(purse.slots(), slot + 1);
+                prop_assert!((purse.left(slot) - f64::from(*earned) * 0.1).abs() < 1e-12);
+            }
+            for (slot, (intensity, demand, earned)) in slots.iter().enumerate().rev() {
+                market.open(slot, *intensity, f64::from(*demand), &frontier);
+                market.pour(f64::from(*earned) * 0.1, |slot, spent| bought[slot] += spent);
+            }
+            ranking.rank();
+            let (mut open, mut last) = (Vec::new(), f64::INFINITY);
+            while let Some(mut offer) = ranking.next(&frontier) {
+                prop_assert!(offer.price <= last);
+                last = offer.price;
+                let taken = purse.take(offer.slot, offer.room);
+                bought[offer.slot] -= taken;
+                offer.room -= taken;
+                open.push(offer);
+            }
+            prop_assert!(bought.iter().all(|difference| difference.abs() < 1e-9), "{bought:?}");
+            let room = |offers: &[Offer], price: f64| -> f64 {
+                offers.iter().filter(|o| o.price >= price).map(|o| o.room).sum()
+            };
+            let market = market.into_offers();
+            for offer in &open {
+                let difference = room(&market, offer.price) - room(&open, offer.price);
+                prop_assert!(difference.abs() < 1e-9, "{offer:?}: {difference}");
+            }
+        }
     }
 }

@@ -9,14 +9,14 @@ const YEAR_DAYS: usize = 364;
 const LEVEL_DAYS: usize = 28;
 
 /// What may come, and how likely.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Futures {
     trailing: Vec<f64>,
     season: Option<Vec<f64>>,
     level: f64,
     persistence: f64,
     last_year: f64,
-    count: usize,
+    recent: usize,
 }
 
 /// One future.
@@ -25,7 +25,6 @@ pub struct Future<'a> {
     source: &'a [f64],
     begins: usize,
     gap: f64,
-    persistence: f64,
     /// Its share of all futures.
     pub weight: f64,
 }
@@ -40,55 +39,68 @@ impl Futures {
             level,
             persistence: settings.persistence,
             last_year: settings.last_year,
-            count: settings.futures.clamp(1, (trailing.len() / DAY).max(1)),
+            recent: settings.futures.clamp(1, (trailing.len() / DAY).max(1)),
             trailing,
         })
     }
 
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = Future<'_>> {
-        let last_year = if self.season.is_some() {
-            self.last_year
-        } else {
-            0.0
-        };
+    /// Which part of a difference in level is left on this day after the forecast; the same in all futures.
+    pub fn near(&self, day: usize) -> f64 {
+        self.persistence.powf(count_as_float(day) + 1.0)
+    }
+
+    /// How many hours of the past they are made of.
+    pub fn hours(&self) -> usize {
+        self.trailing.len()
+            + self
+                .season
+                .as_ref()
+                .map_or(0, |s| s.len() + DAY * LEVEL_DAYS)
+    }
+
+    /// How many there are: last year's is the first of them, if there is one.
+    pub fn count(&self) -> usize {
+        self.recent + usize::from(self.season.is_some())
+    }
+
+    /// One of them.
+    pub fn get(&self, number: usize) -> Future<'_> {
+        match (&self.season, number) {
+            (Some(source), 0) => Future {
+                source,
+                begins: 0,
+                gap: gap(self.level, mean(source.get(..DAY).unwrap_or(source))),
+                weight: self.last_year,
+            },
+            (Some(_), _) => self.recent(number - 1, 1.0 - self.last_year),
+            (None, _) => self.recent(number, 1.0),
+        }
+    }
+
+    fn recent(&self, number: usize, weight: f64) -> Future<'_> {
         let days = self.trailing.len() / DAY;
-        let recent = (0..self.count).map(move |j| {
-            let begins = j * days / self.count * DAY;
-            // The day before it in the circle of days: where this future comes from.
-            let before = (begins + self.trailing.len()).saturating_sub(DAY) % self.trailing.len();
-            let from = mean(self.trailing.get(before..before + DAY).unwrap_or_default());
-            Future {
-                source: &self.trailing,
-                begins,
-                gap: gap(self.level, from),
-                persistence: self.persistence,
-                weight: (1.0 - last_year) / count_as_float(self.count),
-            }
-        });
-        let season = self.season.as_deref().map(|source| Future {
-            source,
-            begins: 0,
-            gap: gap(self.level, mean(source.get(..DAY).unwrap_or(source))),
-            persistence: self.persistence,
-            weight: last_year,
-        });
-        recent.chain(season).filter(|future| future.weight > 0.0)
+        let begins = number * days / self.recent * DAY;
+        // The day before it in the circle of days: where this future comes from.
+        let before = (begins + self.trailing.len()).saturating_sub(DAY) % self.trailing.len();
+        let from = mean(self.trailing.get(before..before + DAY).unwrap_or_default());
+        Future {
+            source: &self.trailing,
+            begins,
+            gap: gap(self.level, from),
+            weight: weight / count_as_float(self.recent),
+        }
     }
 }
 
 impl Future<'_> {
     /// A day of it, hour by hour. It starts from the level at which the forecast ends and goes back to
-    /// its own, by a part each day.
-    pub fn day(&self, day: usize) -> impl DoubleEndedIterator<Item = f64> {
-        let start = self.begins + day * DAY;
-        #[expect(clippy::cast_precision_loss, reason = "at most a few hundred days")]
-        let near = self.persistence.powf(day as f64 + 1.0);
+    /// its own, by a part each day: [`Futures::near`] is what is left of the gap.
+    pub fn day(&self, day: usize, near: f64) -> impl Iterator<Item = f64> {
+        let start = (self.begins + day * DAY) % self.source.len().max(1);
         let factor = (self.gap * near).exp();
-        (start..start + DAY).map(move |hour| {
-            let value = self.source.get(hour % self.source.len().max(1));
-            value.copied().unwrap_or(0.0) * factor
-        })
+        let rest = self.source.get(start..).unwrap_or_default().iter();
+        let hours = rest.chain(self.source.iter().cycle()).take(DAY);
+        hours.map(move |value| value * factor)
     }
 }
 
@@ -143,12 +155,12 @@ mod tests {
             slot_seconds: HOUR,
         };
         let futures = Futures::new(&slots, 240, &OutlookSettings::default()).unwrap();
-        let future = futures.iter().nth(5).unwrap();
-        let first = future.day(0).next().unwrap();
-        let later = future.day(6).next().unwrap();
+        let future = futures.get(5);
+        let first = future.day(0, futures.near(0)).next().unwrap();
+        let later = future.day(6, futures.near(6)).next().unwrap();
         assert!((140.0..200.0).contains(&first), "{first}");
         assert!((100.0..105.0).contains(&later), "{later}");
-        let all: f64 = futures.iter().map(|f| f.weight).sum();
+        let all: f64 = (0..futures.count()).map(|n| futures.get(n).weight).sum();
         assert!((all - 1.0).abs() < 1e-9);
     }
 
@@ -163,8 +175,8 @@ mod tests {
             slot_seconds: HOUR,
         };
         let futures = Futures::new(&slots, 240, &OutlookSettings::default()).unwrap();
-        let season = futures.iter().last().unwrap();
+        let season = futures.get(0);
         assert!((season.weight - 0.5).abs() < 1e-9);
-        assert!((season.day(9).next().unwrap() - 100.0).abs() < 1e-6);
+        assert!((season.day(9, futures.near(9)).next().unwrap() - 100.0).abs() < 1e-6);
     }
 }

@@ -28,8 +28,18 @@ impl Slots<'_> {
 
     /// The mean of the slots that overlap the hour which begins then; none where nothing is known.
     pub fn hour(&self, from: i64) -> Option<f64> {
+        let (first, last) = self.overlapping(from);
+        self.mean(first, last)
+    }
+
+    /// The first and the last slot that overlap the hour which begins then, counted from the present one.
+    fn overlapping(&self, from: i64) -> (i64, i64) {
         let first = (from - self.now).div_euclid(self.slot_seconds);
         let last = (from + HOUR - 1 - self.now).div_euclid(self.slot_seconds);
+        (first, last)
+    }
+
+    fn mean(&self, first: i64, last: i64) -> Option<f64> {
         let (mut sum, mut count) = (0.0, 0.0);
         for i in first..=last {
             let value = match usize::try_from(i) {
@@ -50,9 +60,18 @@ impl Slots<'_> {
     /// So many hours from then on; an unknown hour takes the value before it, the first ones the
     /// first value known. None when fewer than nine in ten are known.
     pub fn hours(&self, from: i64, count: usize) -> Option<Vec<f64>> {
-        let values: Vec<Option<f64>> = (0..count)
-            .map(|h| self.hour(from + HOUR * signed(h)))
-            .collect();
+        let (first, last) = self.overlapping(from);
+        let step = HOUR / self.slot_seconds.max(1);
+        let is_even = step * self.slot_seconds == HOUR;
+        let hour = |h: i64| {
+            if is_even {
+                // Each hour is as many slots after the one before it: no need to divide again.
+                self.mean(first + step * h, last + step * h)
+            } else {
+                self.hour(from + HOUR * h)
+            }
+        };
+        let values: Vec<Option<f64>> = (0..signed(count)).map(hour).collect();
         let known = values.iter().flatten().count();
         if known == 0 || known * 10 < count * 9 {
             return None;

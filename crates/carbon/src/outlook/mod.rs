@@ -16,7 +16,7 @@ pub mod skill;
 pub mod worth;
 
 /// Choices of the outlook. How the defaults were chosen, and how little depends on them: see
-/// `docs/steer-theory.md`.
+/// `docs/steer-theory.md` and `cargo xtask bench constants`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutlookSettings {
     /// How many trailing days futures are made of.
@@ -31,6 +31,8 @@ pub struct OutlookSettings {
     pub sampled_days: usize,
     /// How long the curve is kept, in seconds.
     pub kept: i64,
+    /// Over how many days past errors of forecasts count; without, forecasts are believed in full.
+    pub trust_days: Option<usize>,
 }
 
 impl Default for OutlookSettings {
@@ -42,6 +44,7 @@ impl Default for OutlookSettings {
             last_year: 0.5,
             sampled_days: 30,
             kept: 6 * 3_600,
+            trust_days: Some(60),
         }
     }
 }

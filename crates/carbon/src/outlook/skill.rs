@@ -10,15 +10,14 @@ use crate::unit::MOST_INTENSE;
 /// How far ahead forecasts are judged, in slots.
 const MOST_LEADS: usize = 96;
 
-/// Errors count for this long, about, in seconds: as long as the days that [`super::futures`] are made of.
-const MEMORY: f64 = 60.0 * 86_400.0;
-
 /// Fewer comparisons than this say nothing: two days of half-hours.
 const ENOUGH: f64 = 96.0;
 
 /// What past forecasts came to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Skill {
+    /// Errors count for so many days, about.
+    memory_days: f64,
     /// Oldest first.
     made: VecDeque<Made>,
     leads: Vec<Lead>,
@@ -41,6 +40,17 @@ struct Lead {
 }
 
 impl Skill {
+    /// Nothing is known yet; errors will count for so many days, about.
+    pub fn new(memory_days: usize) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "a few days")]
+        let memory_days = memory_days as f64;
+        Self {
+            memory_days,
+            made: VecDeque::new(),
+            leads: Vec::new(),
+        }
+    }
+
     /// Compares all earlier forecasts of the slot that ended `now` with what it was, and keeps the present one.
     pub fn learn(&mut self, now: i64, slot_seconds: i64, seen: Option<f64>, forecast: &[f64]) {
         let slot = slot_seconds.max(1);
@@ -55,7 +65,7 @@ impl Skill {
             self.made.pop_front();
         }
         #[expect(clippy::cast_precision_loss, reason = "a slot's length")]
-        let kept = 1.0 - (slot as f64 / MEMORY).min(1.0);
+        let kept = 1.0 - (slot as f64 / (self.memory_days * 86_400.0)).min(1.0);
         for made in &self.made {
             let lead = usize::try_from((ended - made.at).div_euclid(slot)).ok();
             let lead = lead.and_then(|lead| Some((lead, made.values.get(lead)?)));
@@ -117,7 +127,7 @@ mod tests {
 
     #[test]
     fn trust_is_learned_by_how_far_ahead_it_was() {
-        let mut skill = Skill::default();
+        let mut skill = Skill::new(60);
         let actual = |t: i64| if t % 2 == 0 { 90.0 } else { 110.0 };
         for t in 0..400 {
             // The next slot as it will be, the one after it twice as far from the mean, the third the wrong way.

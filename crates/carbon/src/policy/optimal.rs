@@ -11,21 +11,34 @@ use crate::outlook::OutlookSettings;
 use crate::outlook::futures::Futures;
 use crate::outlook::hours::{HOUR, Slots, WEEK, signed};
 use crate::outlook::skill::{self, Skill};
-use crate::outlook::worth::{self, Rest};
-use crate::spend::{Market, Offer};
+use crate::outlook::worth::{Rest, Worth};
+use crate::spend::Offer;
+use crate::spend::purse::Purse;
+use crate::spend::ranking::Ranking;
 use crate::unit::{MOST_INTENSE, WHOLE};
 use crate::weights::Weights;
 
 /// The policy and what it has learned.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Optimal {
     settings: OutlookSettings,
     demand: DemandProfile,
-    skill: Skill,
-    market: Market,
+    /// None if forecasts are believed in full.
+    skill: Option<Skill>,
+    ranking: Ranking,
+    purse: Purse,
     known: Vec<f64>,
     beyond: Beyond,
+    /// The curve that will follow it, if one is in the making.
+    making: Option<(Beyond, Worth)>,
 }
+
+/// How much a decision does for the curve beyond the forecast, as [`Worth::go_on`] counts it: with eight flavours a curve for a
+/// week is made by three decisions, a year's by more.
+const WORK: usize = 3_700;
+
+/// So many hours are collected in the time of one offer.
+const HOURS_PER_WORK: usize = 4;
 
 /// The curve beyond the forecast, kept for some hours.
 #[derive(Debug, Default)]
@@ -34,6 +47,16 @@ struct Beyond {
     made: i64,
     from: i64,
     window_end: i64,
+    /// How long it took from the first decision that worked on it to the last, in seconds.
+    took: i64,
+}
+
+/// What a decision needs to know of the plan.
+struct Plan {
+    /// Error·request that belongs into the present slot, per request of it.
+    spent_per_request: f64,
+    /// What one more unit of credit would save.
+    price: f64,
 }
 
 impl Optimal {
@@ -41,7 +64,13 @@ impl Optimal {
     pub fn new(settings: OutlookSettings) -> Self {
         Self {
             settings,
-            ..Self::default()
+            demand: DemandProfile::default(),
+            skill: settings.trust_days.map(Skill::new),
+            ranking: Ranking::default(),
+            purse: Purse::default(),
+            known: Vec::new(),
+            beyond: Beyond::default(),
+            making: None,
         }
     }
 
@@ -78,41 +107,75 @@ impl Optimal {
     /// What is said of slots to come is believed as far as such words came true before: a dirty hour that may not come
     /// keeps less credit from the present one, and a clean one that may not come gives less of it away.
     fn doubt(&mut self) {
-        let Some(level) = skill::level(&self.known) else {
+        let Some((skill, level)) = self.skill.as_ref().zip(skill::level(&self.known)) else {
             return;
         };
         for (lead, value) in self.known.iter_mut().enumerate() {
-            *value = level + self.skill.trust(lead) * (*value - level);
+            *value = level + skill.trust(lead) * (*value - level);
         }
     }
 
+    /// Keeps the curve beyond the forecast fresh, by as much work as one decision has time for.
     fn look_beyond(&mut self, view: &View<'_>, earned: f64) {
-        let is_fresh = view.window_end == self.beyond.window_end
-            && (self.beyond.made..self.beyond.made + self.settings.kept).contains(&view.now)
-            && self.beyond.from > view.now;
-        if is_fresh {
-            return;
-        }
-        let slots = Slots {
-            seen: view.seen,
-            known: &self.known,
-            now: view.now,
-            slot_seconds: view.slot_seconds,
+        let is_of_use = |beyond: &Beyond| {
+            beyond.window_end == view.window_end
+                && beyond.made <= view.now
+                && beyond.from > view.now
         };
+        let has_curve = is_of_use(&self.beyond);
+        // One that is long in the making is begun as much earlier: in the mean curves are as old as if each was made at once.
+        let kept = self.settings.kept - 2 * self.beyond.took;
+        let is_fresh = has_curve && view.now < self.beyond.made + kept;
+        let mut work = WORK;
+        let going_on = self.making.take().filter(|(to_be, _)| is_of_use(to_be));
+        let (to_be, mut worth) = match going_on {
+            Some(making) => making,
+            None if is_fresh => return,
+            None => {
+                let slots = Slots {
+                    seen: view.seen,
+                    known: &self.known,
+                    now: view.now,
+                    slot_seconds: view.slot_seconds,
+                };
+                let to_be = Beyond {
+                    offers: Vec::new(),
+                    made: view.now,
+                    from: slots.end(),
+                    window_end: view.window_end,
+                    took: 0,
+                };
+                let Some((worth, done)) = self.begin(view, &slots, earned) else {
+                    self.beyond = to_be;
+                    return;
+                };
+                work = work.saturating_sub(done).max(1);
+                (to_be, worth)
+            }
+        };
+        worth.go_on(work);
+        // A part of the futures is better than nothing, but not than a whole curve that is some hours old.
+        if worth.is_done() || !has_curve || self.beyond.made == to_be.made {
+            self.beyond = Beyond {
+                offers: worth.offers(),
+                took: view.now - to_be.made,
+                ..to_be
+            };
+        }
+        if !worth.is_done() {
+            self.making = Some((to_be, worth));
+        }
+    }
+
+    /// Begins a new curve, if there is anything to look at; and how much work that was.
+    fn begin(&self, view: &View<'_>, slots: &Slots<'_>, earned: f64) -> Option<(Worth, usize)> {
         let end = slots.end();
         let hours = usize::try_from((view.window_end - end) / HOUR).unwrap_or(0);
-        self.beyond = Beyond {
-            offers: Vec::new(),
-            made: view.now,
-            from: end,
-            window_end: view.window_end,
-        };
         if hours == 0 {
-            return;
+            return None;
         }
-        let Some(futures) = Futures::new(&slots, hours, &self.settings) else {
-            return;
-        };
+        let futures = Futures::new(slots, hours, &self.settings)?;
+        let done = futures.hours() / HOURS_PER_WORK;
         let expect = |at: i64| self.demand.expect(at, view.slot_seconds);
         let known_demand: f64 = (0..self.known.len())
             .map(|t| expect(view.now + view.slot_seconds * signed(t)))
@@ -124,47 +187,75 @@ impl Optimal {
             *demand = expect(end + HOUR * signed(h)) * slots_per_hour;
         }
         let supply = credit(view.balance) + earned * known_demand;
-        self.beyond.offers = worth::curve(
-            &futures,
-            &Rest {
-                hours,
-                demand: &demand,
-                earned,
-                frontier: view.flavours.frontier(),
-                // The balance may grow a little while the curve is kept.
-                carried: supply * 1.2,
-                sampled_days: self.settings.sampled_days,
-            },
-        );
+        let rest = Rest {
+            hours,
+            demand: &demand,
+            earned,
+            frontier: view.flavours.frontier(),
+            // The balance may grow a little while the curve is kept.
+            carried: supply * 1.2,
+            sampled_days: self.settings.sampled_days,
+        };
+        Some((Worth::new(futures, &rest)?, done))
     }
 
-    /// How much error·request belongs into the present slot, and how much fits.
-    fn plan(&mut self, view: &View<'_>, earned: f64) -> (f64, f64) {
+    /// What falls to the present slot when all credit goes where it saves most.
+    fn plan(&mut self, view: &View<'_>, earned: f64) -> Plan {
         let usable = (self.beyond.from - view.now).div_euclid(view.slot_seconds);
         let usable = usize::try_from(usable).unwrap_or(0).max(1);
-        self.market.clear();
-        for offer in &self.beyond.offers {
-            self.market.add(*offer);
-        }
-        let frontier = view.flavours.frontier();
-        let (mut spent_now, mut demand_now) = (0.0, 1.0);
-        for (t, intensity) in self.known.iter().enumerate().take(usable).rev() {
+        self.ranking.clear();
+        self.purse.clear();
+        let mut demand_now = 1.0;
+        for (t, intensity) in self.known.iter().enumerate().take(usable) {
             let at = view.now + view.slot_seconds * signed(t);
             // A slot in which nothing is expected still needs an answer for the request that comes anyway.
             let demand = self.demand.expect(at, view.slot_seconds).max(1e-6);
-            self.market.open(t, *intensity, demand, frontier);
+            self.ranking.open(*intensity, demand);
             let mut earnings = earned * demand;
             if t == 0 {
                 earnings += credit(view.balance);
                 demand_now = demand;
             }
-            self.market.pour(earnings, |slot, spent| {
-                if slot == 0 {
-                    spent_now += spent;
-                }
-            });
+            self.purse.earn(earnings);
         }
-        (spent_now, demand_now)
+        self.ranking.rank();
+        let last = self.purse.slots().saturating_sub(1);
+        let frontier = view.flavours.frontier();
+        let mut beyond = self.beyond.offers.iter().filter(|o| o.price > 0.0);
+        let (mut next, mut later) = (self.ranking.next(frontier), beyond.next());
+        let (mut spent_now, mut price) = (0.0, None);
+        // The present slot has only its own credit and what was saved: when that is gone, it can get no more.
+        while price.is_none() || self.purse.left(0) > 0.0 {
+            // What is certain comes before what is not.
+            let offer = match (next, later) {
+                (Some(offer), later) if later.is_none_or(|l| l.price <= offer.price) => {
+                    next = self.ranking.next(frontier);
+                    offer
+                }
+                (_, Some(offer)) => {
+                    later = beyond.next();
+                    *offer
+                }
+                _ => break,
+            };
+            let taken = self.purse.take(offer.slot.min(last), offer.room);
+            if offer.slot == 0 {
+                spent_now += taken;
+            }
+            if taken < offer.room && price.is_none() {
+                price = Some(offer.price);
+            }
+        }
+        Plan {
+            spent_per_request: spent_now / demand_now,
+            price: price.unwrap_or(0.0),
+        }
+    }
+}
+
+impl Default for Optimal {
+    fn default() -> Self {
+        Self::new(OutlookSettings::default())
     }
 }
 
@@ -184,9 +275,10 @@ impl Policy for Optimal {
                 why: Why::NothingToSave,
             };
         }
-        let last = view.seen.last().copied();
-        self.skill
-            .learn(view.now, view.slot_seconds, last, view.forecast);
+        if let Some(skill) = &mut self.skill {
+            let last = view.seen.last().copied();
+            skill.learn(view.now, view.slot_seconds, last, view.forecast);
+        }
         self.read(view);
         if self.known.is_empty() {
             return Decision {
@@ -197,9 +289,9 @@ impl Policy for Optimal {
         }
         self.doubt();
         self.look_beyond(view, earned);
-        let (spent, demand) = self.plan(view, earned);
+        let plan = self.plan(view, earned);
         let most: f64 = flavours.frontier().iter().map(|step| step.error).sum();
-        let per_request = spent / demand;
+        let per_request = plan.spent_per_request;
         let why = if per_request <= 0.0 {
             Why::CleanerThanLater
         } else if per_request < most * 0.99 {
@@ -209,7 +301,7 @@ impl Policy for Optimal {
         };
         Decision {
             weights: Weights::publish(&shares(flavours, per_request)),
-            shadow_price: Some(self.market.price()),
+            shadow_price: Some(plan.price),
             why,
         }
     }

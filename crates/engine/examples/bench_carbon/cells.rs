@@ -6,7 +6,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use weir_carbon::policy::by_name;
+use weir_carbon::outlook::OutlookSettings;
+use weir_carbon::policy::optimal::Optimal;
 use weir_carbon::simulate::{Keep, measure, run};
 use weir_carbon::unit::ErrorRate;
 use weir_engine::simulate::demand::{Demand, PER_HOUR};
@@ -17,10 +18,10 @@ use weir_engine::simulate::{Forecast, Request, Source, parse, prepare};
 pub(crate) struct Cell {
     pub(crate) trace: &'static str,
     pub(crate) history: Option<&'static str>,
-    pub(crate) vintages: bool,
+    pub(crate) forecast: &'static str,
     pub(crate) window: &'static str,
-    target: f64,
-    camel: bool,
+    pub(crate) target: f64,
+    pub(crate) camel: bool,
 }
 
 /// How `optimal` fared in it; saved in the same unit.
@@ -35,18 +36,18 @@ pub(crate) struct Score {
     pub(crate) violations: u64,
 }
 
-const GRIDS: [(&str, Option<&str>, bool); 11] = [
-    ("gb-2022", None, false),
-    ("gb-2023", None, false),
-    ("de-2022", None, false),
-    ("de-2023", None, false),
-    ("fr-2022", None, false),
-    ("fr-2023", None, false),
-    ("gb-2023", Some("gb-2022"), false),
-    ("de-2023", Some("de-2022"), false),
-    ("fr-2023", Some("fr-2022"), false),
-    ("gb-2023", None, true),
-    ("gb-2023", Some("gb-2022"), true),
+const GRIDS: [(&str, Option<&str>, &str); 11] = [
+    ("gb-2022", None, "perfect"),
+    ("gb-2023", None, "perfect"),
+    ("de-2022", None, "perfect"),
+    ("de-2023", None, "perfect"),
+    ("fr-2022", None, "perfect"),
+    ("fr-2023", None, "perfect"),
+    ("gb-2023", Some("gb-2022"), "perfect"),
+    ("de-2023", Some("de-2022"), "perfect"),
+    ("fr-2023", Some("fr-2022"), "perfect"),
+    ("gb-2023", None, "vintages"),
+    ("gb-2023", Some("gb-2022"), "vintages"),
 ];
 
 impl Cell {
@@ -59,13 +60,13 @@ impl Cell {
         };
         let mut cells = Vec::new();
         for window in ["168h", "720h", "trace"] {
-            for (trace, history, vintages) in GRIDS {
+            for (trace, history, forecast) in GRIDS {
                 for target in targets {
                     for camel in [false, true] {
                         cells.push(Self {
                             trace,
                             history,
-                            vintages,
+                            forecast,
                             window,
                             target: *target,
                             camel,
@@ -85,10 +86,11 @@ impl Cell {
         Request {
             trace: source(self.trace),
             history: self.history.map(source),
-            forecast: if self.vintages {
-                Forecast::Vintages(None)
-            } else {
-                Forecast::Perfect
+            forecast: match self.forecast {
+                "vintages" => Forecast::Vintages(None),
+                "persistence" => Forecast::Persistence,
+                "climatology" => Forecast::Climatology,
+                _ => Forecast::Perfect,
             },
             flavours: parse::flavours("100:1.0,50:0.6,30:0.3").expect("flavours"),
             target: ErrorRate::from_fraction(self.target).expect("a target"),
@@ -104,11 +106,11 @@ impl Cell {
         }
     }
 
-    fn play(&self) -> Score {
+    fn play(&self, settings: OutlookSettings) -> Score {
         let prepared = prepare(&self.request()).expect("a game");
         let sticks = measure(&prepared.setup());
-        let mut policy = by_name("optimal", 1).expect("the policy");
-        let outcome = run(&prepared.setup(), policy.as_mut(), Keep::default());
+        let mut policy = Optimal::new(settings);
+        let outcome = run(&prepared.setup(), &mut policy, Keep::default());
         Score {
             cell: self.clone(),
             saved: sticks.baseline - outcome.emitted,
@@ -128,8 +130,8 @@ impl Score {
     }
 }
 
-/// Plays them all.
-pub(crate) fn play(cells: &[Cell]) -> Vec<Score> {
+/// Plays them all with these settings.
+pub(crate) fn play(cells: &[Cell], settings: OutlookSettings) -> Vec<Score> {
     let next = AtomicUsize::new(0);
     let scores = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -138,7 +140,7 @@ pub(crate) fn play(cells: &[Cell]) -> Vec<Score> {
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(cell) = cells.get(i) else { break };
-                    let score = cell.play();
+                    let score = cell.play(settings);
                     scores.lock().expect("no panic").push((i, score));
                 }
             });
@@ -164,7 +166,7 @@ pub(crate) fn table(scores: &[Score]) -> String {
         "over mix",
         "violations"
     );
-    let key = |s: &Score| (s.cell.window, s.cell.trace, s.cell.history, s.cell.vintages);
+    let key = |s: &Score| (s.cell.window, s.cell.trace, s.cell.history, s.cell.forecast);
     for group in scores.chunk_by(|a, b| key(a) == key(b)) {
         let Some(first) = group.first() else { continue };
         let mean = |of: &dyn Fn(&Score) -> f64| {
@@ -177,11 +179,7 @@ pub(crate) fn table(scores: &[Score]) -> String {
             first.cell.window,
             first.cell.trace,
             first.cell.history.unwrap_or("-"),
-            if first.cell.vintages {
-                "vintages"
-            } else {
-                "perfect"
-            },
+            first.cell.forecast,
             mean(&|s| s.saved / s.baseline),
             mean(&Score::share),
             worst,

@@ -1,7 +1,8 @@
 //! The judge of `optimal`: every built-in trace × target error × demand × budget window × history, against the fair
-//! and the free optimum and the constant mix; the ESOCC days; and how long a decision takes.
+//! and the free optimum and the constant mix; the ESOCC days; and how long a decision takes, in the mean and at worst.
 //!
 //! `cargo xtask bench carbon [--quick] [--json FILE]` runs it; by itself it also takes `--timing`, for the last part alone.
+//! With `--choose` it shows instead what other settings would do, chosen on some traces and judged on others.
 
 #![allow(
     clippy::expect_used,
@@ -13,6 +14,8 @@
 )]
 
 mod cells;
+mod choose;
+mod decisions;
 mod esocc;
 mod figures;
 mod timing;
@@ -22,6 +25,7 @@ use std::fs;
 
 use cells::{Cell, Score};
 use figures::Figures;
+use weir_carbon::outlook::OutlookSettings;
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -30,8 +34,12 @@ fn main() {
     let json = json.and_then(|at| arguments.get(at + 1));
     let mut figures = Figures::default();
 
+    if arguments.iter().any(|a| a == "--choose") {
+        println!("{}", choose::tables());
+        return;
+    }
     if !arguments.iter().any(|a| a == "--timing") {
-        let scores = cells::play(&Cell::grid(is_quick));
+        let scores = cells::play(&Cell::grid(is_quick), OutlookSettings::default());
         println!("{}", cells::table(&scores));
         judge(&mut figures, &scores);
         println!("{}", esocc::table(&mut figures));
@@ -60,19 +68,22 @@ fn judge(figures: &mut Figures, scores: &[Score]) {
         }
     };
     share("carbon.share.168h.perfect.mean", 0.98, &|c| {
-        c.window == "168h" && !c.vintages
+        c.window == "168h" && c.forecast == "perfect"
     });
     share("carbon.share.168h.vintages", 0.94, &|c| {
-        c.window == "168h" && c.vintages
+        c.window == "168h" && c.forecast == "vintages"
     });
     share("carbon.share.720h.perfect.mean", 0.94, &|c| {
-        c.window == "720h" && !c.vintages
+        c.window == "720h" && c.forecast == "perfect"
     });
     share("carbon.share.720h.vintages", 0.90, &|c| {
-        c.window == "720h" && c.vintages
+        c.window == "720h" && c.forecast == "vintages"
     });
     share("carbon.share.year.history.mean", 0.90, &|c| {
         // Great Britain's second trace is no whole year.
-        c.window == "trace" && !c.vintages && c.history.is_some() && !c.trace.starts_with("gb")
+        c.window == "trace"
+            && c.forecast == "perfect"
+            && c.history.is_some()
+            && !c.trace.starts_with("gb")
     });
 }

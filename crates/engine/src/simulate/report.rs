@@ -1,6 +1,7 @@
-//! `--report`: a run as one HTML file that needs nothing else. `chart` draws, here is what is shown.
+//! `--report`: a run as one HTML file that needs nothing else. `chart` draws, `times` marks the axis, here is what is shown.
 
 mod chart;
+mod times;
 
 use std::fmt::Write;
 
@@ -63,11 +64,11 @@ fn section(page: &mut String, run: &Played) {
     let intensity = vec![Line::new("grid", prepared.trace.values().to_vec())];
     chart("Carbon intensity of the grid", "gCO2/kWh", intensity).draw(page);
     if let Some(first) = run.outcomes.first() {
-        let precision = first.series.iter().map(|point| 1.0 - point.error).collect();
-        let lines = vec![Line::new(first.policy, precision)];
+        let precision = first.series.iter().map(|point| (1.0 - point.error) * 100.0);
+        let lines = vec![Line::new(first.policy, precision.collect())];
         chart(
             "Precision that was served: low where the grid is dirty",
-            "share",
+            "percent",
             lines,
         )
         .draw(page);
@@ -75,8 +76,8 @@ fn section(page: &mut String, run: &Played) {
         let bound = Line::new("target", vec![target; first.series.len()]);
         let lines = vec![error, bound];
         chart(
-            "Mean error since the window began: never above the target",
-            "error",
+            "Mean error since the budget window began: never above the target",
+            "one minus precision",
             lines,
         )
         .draw(page);
@@ -86,14 +87,29 @@ fn section(page: &mut String, run: &Played) {
         .iter()
         .filter(|o| o.policy != "p100" && !ORIGINALS.contains(&o.policy))
         .take(MOST_LINES);
-    let lines = shown.map(|o| Line::new(o.policy, saved(run, o))).collect();
-    chart("Saved since the beginning", "g CO2", lines).draw(page);
+    let mut saved: Vec<(&str, Vec<f64>)> = shown.map(|o| (o.policy, saved(run, o))).collect();
+    let most = saved.iter().flat_map(|(_, values)| values).copied();
+    let is_much = most.fold(0.0, f64::max) >= 10_000.0;
+    if is_much {
+        for value in saved.iter_mut().flat_map(|(_, values)| values) {
+            *value /= 1_000.0;
+        }
+    }
+    let unit = if is_much { "kg CO2" } else { "g CO2" };
+    let lines = saved.into_iter();
+    let lines = lines.map(|(policy, values)| Line::new(policy, values));
+    chart("Saved since the beginning", unit, lines.collect()).draw(page);
 }
 
 fn bars(page: &mut String, run: &Played) {
     let lines = output::lines(std::slice::from_ref(run));
     let mut bars = Bars {
-        title: "Saved against always the best flavour",
+        title: if lines.iter().all(|line| line.guarded) {
+            "Saved against always the best flavour; possible is what full knowledge saves within the same budget"
+        } else {
+            "Saved against always the best flavour; possible is what full knowledge saves within the same budget; \
+             outlined: as the original runs, without one"
+        },
         rows: Vec::new(),
     };
     for line in &lines {

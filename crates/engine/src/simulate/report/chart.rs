@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use jiff::Timestamp;
-
 use super::escape;
+use super::times;
 
 const WIDTH: f64 = 900.0;
 const HEIGHT: f64 = 220.0;
@@ -14,7 +13,13 @@ const TOP: f64 = 12.0;
 const BOTTOM: f64 = 24.0;
 /// More points than this cannot be seen.
 const MOST_POINTS: usize = 600;
-const COLOURS: [&str; 4] = ["var(--a)", "var(--b)", "var(--c)", "var(--d)"];
+/// Colour and dashes: where two lines run on each other, the dashed one shows the other through.
+const PENS: [(&str, &str); 4] = [
+    ("var(--a)", "none"),
+    ("var(--b)", "none"),
+    ("var(--c)", "none"),
+    ("var(--d)", "7 7"),
+];
 
 /// One line; NaN breaks it.
 pub(super) struct Line {
@@ -55,14 +60,18 @@ impl Line {
         }
     }
 
+    /// How many values become one point.
+    fn group(&self) -> usize {
+        self.values.len().div_ceil(MOST_POINTS).max(1)
+    }
+
     /// Means of neighbours, so that there are not too many points.
     fn thinned(&self) -> Vec<f64> {
-        let group = self.values.len().div_ceil(MOST_POINTS).max(1);
         let mean = |part: &[f64]| {
             let known: Vec<f64> = part.iter().copied().filter(|v| v.is_finite()).collect();
             known.iter().sum::<f64>() / as_float(known.len())
         };
-        self.values.chunks(group).map(mean).collect()
+        self.values.chunks(self.group()).map(mean).collect()
     }
 }
 
@@ -77,10 +86,11 @@ impl Chart<'_> {
         // Writing to a string cannot fail.
         let _ = write!(
             page,
-            "<figure><figcaption>{title}, {unit}</figcaption><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">\
+            "<figure><figcaption>{title}, {unit}{means}</figcaption><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\">\
              <title>{title}</title><desc>{title} in {unit}, {names}</desc>",
             title = escape(self.title),
             unit = escape(self.unit),
+            means = self.means(),
             names = escape(
                 &self
                     .lines
@@ -108,10 +118,8 @@ impl Chart<'_> {
         }
         self.times(page);
         for (i, (line, values)) in self.lines.iter().zip(&lines).enumerate() {
-            let colour = COLOURS
-                .get(i % COLOURS.len())
-                .copied()
-                .unwrap_or("var(--ink)");
+            let pen = PENS.get(i % PENS.len()).copied();
+            let (colour, dashes) = pen.unwrap_or(("var(--ink)", "none"));
             let step = (WIDTH - LEFT - RIGHT) / as_float(values.len().max(2) - 1);
             let mut path = String::new();
             let mut pen = 'M';
@@ -136,7 +144,7 @@ impl Chart<'_> {
                 .unwrap_or(0.0);
             let _ = write!(
                 page,
-                "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\"/>\
+                "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.5\" stroke-dasharray=\"{dashes}\"/>\
                  <text class=\"name\" x=\"{x}\" y=\"{at:.1}\" style=\"fill:{colour}\">{name}</text>",
                 x = WIDTH - RIGHT + 6.0,
                 at = label_height(i, y(end), &lines, y),
@@ -146,25 +154,28 @@ impl Chart<'_> {
         page.push_str("</svg></figure>\n");
     }
 
+    /// Says so where a point stands for several slots.
+    fn means(&self) -> String {
+        let Some(line) = self.lines.first().filter(|line| line.group() > 1) else {
+            return String::new();
+        };
+        let seconds = (self.time.1 - self.time.0) / i64::try_from(line.values.len()).unwrap_or(1);
+        let seconds = seconds * i64::try_from(line.group()).unwrap_or(1);
+        format!("; each point the mean of {} hours", as_hours(seconds))
+    }
+
     fn times(&self, page: &mut String) {
         let (from, to) = self.time;
-        for part in 0..=4_i64 {
-            let at = from + (to - from) * part / 4;
-            let Ok(time) = Timestamp::from_second(at) else {
-                continue;
-            };
-            let format = if to - from > 4 * 86_400 {
-                "%e %b %Y"
-            } else {
-                "%e %b %H:%M"
-            };
-            #[expect(clippy::cast_precision_loss, reason = "0 to 4")]
-            let x = LEFT + (WIDTH - LEFT - RIGHT) * part as f64 / 4.0;
+        for (at, label) in times::ticks(from, to) {
+            #[expect(clippy::cast_precision_loss, reason = "seconds of some years")]
+            let part = (at - from) as f64 / (to - from).max(1) as f64;
+            let x = LEFT + (WIDTH - LEFT - RIGHT) * part;
             let _ = write!(
                 page,
-                "<text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{label}</text>",
+                "<path d=\"M{x:.1} {TOP}V{base}\" stroke=\"var(--rule)\" stroke-dasharray=\"1 3\"/>\
+                 <text x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{label}</text>",
+                base = HEIGHT - BOTTOM + 4.0,
                 y = HEIGHT - 6.0,
-                label = time.strftime(format),
             );
         }
     }
@@ -256,6 +267,15 @@ fn short(value: f64, step: f64) -> String {
     format!("{value:.*}", digits.unwrap_or(4))
 }
 
+fn as_hours(seconds: i64) -> String {
+    let tenths = (seconds * 10 + 1_800) / 3_600;
+    if tenths % 10 == 0 {
+        (tenths / 10).to_string()
+    } else {
+        format!("{}.{}", tenths / 10, tenths % 10)
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "points and rows of a chart")]
 fn as_float(count: usize) -> f64 {
     count as f64
@@ -274,5 +294,7 @@ mod tests {
         assert_eq!(short(0.75, 0.25), "0.75");
         assert_eq!(short(150.0, 50.0), "150");
         assert_eq!(short(0.05, 0.025), "0.050");
+        assert_eq!(as_hours(36_000), "10");
+        assert_eq!(as_hours(5_400), "1.5");
     }
 }
