@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn made<K: DeserializeOwned>(value: Value) -> Box<K> {
-    Box::new(serde_json::from_value(value).unwrap())
+fn made<K: DeserializeOwned>(value: Value) -> K {
+    serde_json::from_value(value).unwrap()
 }
 
 fn meta(name: &str) -> Value {
@@ -17,14 +17,14 @@ fn meta(name: &str) -> Value {
 fn elasti_service(name: &str, service: &str, target: &str, created: &str) -> Told {
     let mut meta = meta(name);
     meta["creationTimestamp"] = json!(created);
-    Told::ElastiService(Update::Set(made(json!({
+    Told::ElastiService(Update::Set(Box::new(made(json!({
         "apiVersion": "elasti.truefoundry.com/v1alpha1", "kind": "ElastiService",
         "metadata": meta,
         "spec": {
             "service": service, "minTargetReplicas": 1,
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": target},
         },
-    }))))
+    })))))
 }
 
 fn service(name: &str, labels: &Value, owner: Option<&str>) -> Told {
@@ -33,26 +33,26 @@ fn service(name: &str, labels: &Value, owner: Option<&str>) -> Told {
         meta["labels"] =
             json!({"elasti.truefoundry.com/elastiservice-uid": format!("uid-{owner}")});
     }
-    Told::Service(Update::Set(made::<Service>(json!({
+    Told::Service(Update::Set(Box::new(made::<Service>(json!({
         "metadata": meta, "spec": {"selector": labels, "ports": [{"port": 80}]},
-    }))))
+    })))))
 }
 
 fn slice(name: &str, of: &str) -> Told {
     let mut meta = meta(name);
     meta["labels"] = json!({"kubernetes.io/service-name": of});
-    Told::Slice(Update::Set(made::<EndpointSlice>(json!({
+    Told::Slice(Update::Set(Box::new(made::<EndpointSlice>(json!({
         "metadata": meta, "addressType": "IPv4",
         "endpoints": [
             {"addresses": ["10.0.0.1"], "conditions": {"ready": true, "serving": true, "terminating": false}},
             {"addresses": ["10.0.0.2"], "conditions": {"ready": false, "serving": true, "terminating": true}},
             {"addresses": ["10.0.0.3"], "conditions": {"ready": true, "serving": false}},
         ],
-    }))))
+    })))))
 }
 
 fn deployment(name: &str, replicas: i32) -> Deployment {
-    *made(json!({
+    made(json!({
         "metadata": meta(name),
         "spec": {
             "replicas": replicas, "selector": {},
