@@ -12,4 +12,6 @@ mod objects;
 mod by_hand;
 mod deletion;
 mod following;
+mod grpc;
+mod requests;
 mod triggers;
