@@ -74,8 +74,9 @@ fn configuration() -> serde_json::Value {
         serde_json::json!([{"url": url, "refresh_interval": "1s"}])
     };
     serde_json::json!({
-        // Tests wait for the next scrape.
-        "global": {"scrape_interval": "2s", "scrape_timeout": "2s"},
+        // Tests wait for the next scrape. The last one is the step of subqueries that name none: a minute would be longer than
+        // the ranges that tests ask for.
+        "global": {"scrape_interval": "2s", "scrape_timeout": "2s", "evaluation_interval": "1s"},
         "scrape_configs": [
             {
                 "job_name": "pods",

@@ -1,0 +1,22 @@
+//! Hold on a real cluster, as it is installed: each behaviour that a release must have, by its name.
+//!
+//! [`bed`] installs Weir and gives each test a namespace, [`objects`] reads and writes what is in it, [`echo`] is what is put to sleep,
+//! [`client`] sends requests straight to the Service's address: tests run where that exists.
+
+mod bed;
+mod client;
+mod echo;
+mod install;
+mod objects;
+
+mod by_hand;
+mod deletion;
+mod following;
+mod grpc;
+mod keda;
+mod requests;
+mod resolvers;
+mod restarts;
+mod several;
+mod starts;
+mod triggers;

@@ -1,0 +1,243 @@
+//! Where a test plays: a namespace of its own in the cluster, with Weir around it.
+
+use std::{
+    fmt::Display,
+    net::{Ipv4Addr, SocketAddr},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use weir_api::hold::names::{self, AddressFamily};
+use weir_lab::{Namespace, TestCluster};
+
+use super::{
+    echo::Echo,
+    install,
+    objects::{Kind, Objects},
+};
+
+/// Longer than anything here takes: a pod that starts on a busy machine is the slowest.
+pub(super) const PATIENCE: Duration = Duration::from_secs(90);
+/// A resolver accepts at once.
+const CONNECT: Duration = Duration::from_secs(1);
+
+/// A namespace, and Weir.
+pub(super) struct Bed {
+    pub(super) cluster: TestCluster,
+    pub(super) namespace: Namespace,
+    /// What is in the namespace.
+    pub(super) objects: Objects,
+    /// What is in Weir's.
+    pub(super) weir: Objects,
+}
+
+impl Bed {
+    /// A new namespace; Weir is installed before if it is not.
+    pub(super) async fn new(name: &str) -> Self {
+        let cluster = weir_lab::cluster().await;
+        install::installed(&cluster).await;
+        let namespace = cluster.namespace(&format!("hold-{name}")).await;
+        Self {
+            objects: Objects::new(cluster.client(), namespace.name()),
+            weir: Objects::new(cluster.client(), install::NAMESPACE),
+            cluster,
+            namespace,
+        }
+    }
+
+    /// Looks until it is so.
+    pub(super) async fn until<T, E, F>(&self, what: &str, look: impl FnMut() -> F) -> T
+    where
+        E: Display,
+        F: Future<Output = Result<T, E>>,
+    {
+        self.namespace.eventually(PATIENCE, what, look).await
+    }
+
+    /// Makes it, awake and held.
+    pub(super) async fn hold(&self, echo: &Echo) {
+        self.serve(echo).await;
+        self.apply_elasti(echo, &echo.elasti()).await;
+        self.is_in(echo, "serve").await;
+    }
+
+    /// Makes the workload and its Service, and waits for a pod.
+    pub(super) async fn serve(&self, echo: &Echo) {
+        let objects = &self.objects;
+        objects
+            .apply(Kind::Service, echo.name, &echo.service())
+            .await;
+        objects.apply(echo.kind, echo.name, &echo.workload()).await;
+        self.has_a_pod(echo).await;
+    }
+
+    /// Waits until one of its pods is ready.
+    pub(super) async fn has_a_pod(&self, echo: &Echo) {
+        self.until("a pod is ready", || async {
+            let labels = format!("app={}", echo.name);
+            let pods = self.objects.list(Kind::Pod, &labels).await;
+            let is_ready = pods.iter().any(is_ready);
+            if is_ready { Ok(()) } else { Err("none is") }
+        })
+        .await;
+    }
+
+    pub(super) async fn apply_elasti(&self, echo: &Echo, elasti: &Value) {
+        let objects = &self.objects;
+        objects.apply(Kind::ElastiService, echo.name, elasti).await;
+    }
+
+    /// Awake, held, and then scaled to zero by hand; returns when requests are held.
+    pub(super) async fn at_zero(&self, echo: &Echo) {
+        self.hold(echo).await;
+        self.put_to_zero(echo).await;
+    }
+
+    /// Scales to zero by hand; returns when requests are held, on this node as well.
+    pub(super) async fn put_to_zero(&self, echo: &Echo) {
+        self.scale(echo, 0).await;
+        self.is_in(echo, "proxy").await;
+        self.leads_to_resolvers(echo).await;
+    }
+
+    /// As a user does with `kubectl scale`.
+    pub(super) async fn scale(&self, echo: &Echo, replicas: i32) {
+        let change = json!({"spec": {"replicas": replicas}});
+        self.objects.patch(echo.kind, echo.name, &change).await;
+    }
+
+    /// Waits until the ElastiService says so.
+    pub(super) async fn is_in(&self, echo: &Echo, mode: &str) {
+        self.until(&format!("{} is in mode {mode}", echo.name), || async {
+            let status = self.status(echo).await;
+            if status["mode"] == mode {
+                Ok(())
+            } else {
+                Err(format!("status: {status}"))
+            }
+        })
+        .await;
+    }
+
+    /// Waits until it is in this phase.
+    pub(super) async fn is_in_phase(&self, echo: &Echo, phase: &str) {
+        self.until(&format!("{} is {phase}", echo.name), || async {
+            let status = self.status(echo).await;
+            if status["phase"] == phase {
+                Ok(())
+            } else {
+                Err(format!("status: {status}"))
+            }
+        })
+        .await;
+    }
+
+    /// Waits until its pods have gone and connections to the Service go to a resolver: kube-proxy follows up to a second later.
+    pub(super) async fn leads_to_resolvers(&self, echo: &Echo) {
+        let address = self.address(echo).await;
+        self.until("pods are gone and connections are accepted", || async {
+            let labels = format!("app={}", echo.name);
+            let pods = self.objects.list(Kind::Pod, &labels).await;
+            if !pods.is_empty() {
+                return Err(format!("{} pods are there", pods.len()));
+            }
+            // It sends nothing, so nobody is woken. One that still went to a pod which has gone since is never answered.
+            let connect = tokio::net::TcpStream::connect(address);
+            let connected = tokio::time::timeout(CONNECT, connect).await;
+            let connected = connected.map_err(|_| "no connection yet".to_owned())?;
+            connected.map(drop).map_err(|error| error.to_string())
+        })
+        .await;
+    }
+
+    pub(super) async fn status(&self, echo: &Echo) -> Value {
+        let elasti = self.objects.find(Kind::ElastiService, echo.name).await;
+        elasti.map(|it| it["status"].clone()).unwrap_or_default()
+    }
+
+    /// What the workload is to have.
+    pub(super) async fn replicas(&self, echo: &Echo) -> i64 {
+        let workload = self.objects.get(echo.kind, echo.name).await;
+        workload["spec"]["replicas"].as_i64().expect("replicas")
+    }
+
+    /// Where the Service is reached.
+    pub(super) async fn address(&self, echo: &Echo) -> SocketAddr {
+        let service = self.objects.get(Kind::Service, echo.name).await;
+        let address = service["spec"]["clusterIP"].as_str();
+        let address: Ipv4Addr = address.expect("an address").parse().expect("an address");
+        let port = service["spec"]["ports"][0]["port"].as_u64();
+        SocketAddr::from((
+            address,
+            port.and_then(|it| it.try_into().ok()).expect("a port"),
+        ))
+    }
+
+    /// The addresses in the slice that leads to the resolvers; none if there is no such slice.
+    pub(super) async fn slice(&self, echo: &Echo) -> Option<Vec<String>> {
+        let name = names::resolver_slice(echo.name, AddressFamily::V4);
+        let slice = self.objects.find(Kind::EndpointSlice, &name).await?;
+        let mut addresses: Vec<String> = slice["endpoints"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|endpoint| endpoint["addresses"][0].as_str())
+            .map(str::to_owned)
+            .collect();
+        addresses.sort();
+        Some(addresses)
+    }
+
+    /// The addresses of the resolvers that are ready and stay.
+    pub(super) async fn resolvers(&self) -> Vec<String> {
+        let labels = "app.kubernetes.io/component=resolver";
+        let pods = self.weir.list(Kind::Pod, labels).await;
+        let mut addresses: Vec<String> = pods
+            .iter()
+            .filter(|pod| is_ready(pod))
+            .filter_map(|pod| pod["status"]["podIP"].as_str())
+            .map(str::to_owned)
+            .collect();
+        addresses.sort();
+        addresses
+    }
+
+    /// Waits until the Service's address leads to the pods and nowhere else.
+    pub(super) async fn is_out_of_the_path(&self, echo: &Echo) {
+        let address = self.address(echo).await;
+        self.until("requests go straight to the pods", || async {
+            if self.slice(echo).await.is_some() {
+                return Err("the slice is still there".to_owned());
+            }
+            let answer = super::client::get(address, "/echo").await;
+            assert_eq!(answer.status, 200, "{answer:?}");
+            match answer.header("x-weir-via") {
+                "-" => Ok(()),
+                via => Err(format!("via {via}")),
+            }
+        })
+        .await;
+    }
+
+    /// Ends a pod of Weir at once, as a crash would: it has no time to say goodbye.
+    pub(super) fn kill(&self, pod: &str) {
+        let mut kubectl = self.cluster.kubectl();
+        kubectl.args(["-n", install::NAMESPACE, "delete", "pod", pod]);
+        kubectl.args(["--grace-period=0", "--force", "--wait=false"]);
+        let output = kubectl.output().expect("kubectl runs");
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    /// The test is over: what it has made would only be in the way of the next.
+    pub(super) async fn end(self) {
+        self.objects.delete_all().await;
+    }
+}
+
+/// Ready, and not about to go.
+fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array();
+    let ready = |it: &Value| it["type"] == "Ready" && it["status"] == "True";
+    let is_going = !pod["metadata"]["deletionTimestamp"].is_null();
+    !is_going && conditions.is_some_and(|all| all.iter().any(ready))
+}
