@@ -20,6 +20,8 @@ use super::{
 pub(super) const PATIENCE: Duration = Duration::from_secs(90);
 /// A resolver accepts at once.
 const CONNECT: Duration = Duration::from_secs(1);
+/// So many in a row do not go past a pod by chance.
+const CONNECTIONS: usize = 10;
 
 /// A namespace, and Weir.
 pub(super) struct Bed {
@@ -132,7 +134,8 @@ impl Bed {
         .await;
     }
 
-    /// Waits until its pods have gone and connections to the Service go to a resolver: kube-proxy follows up to a second later.
+    /// Waits until its pods have gone and connections to the Service go to resolvers alone: kube-proxy follows up to a second
+    /// later, and until then some go to a pod that is not there.
     pub(super) async fn leads_to_resolvers(&self, echo: &Echo) {
         let address = self.address(echo).await;
         self.until("pods are gone and connections are accepted", || async {
@@ -141,13 +144,23 @@ impl Bed {
             if !pods.is_empty() {
                 return Err(format!("{} pods are there", pods.len()));
             }
-            // It sends nothing, so nobody is woken. One that still went to a pod which has gone since is never answered.
-            let connect = tokio::net::TcpStream::connect(address);
-            let connected = tokio::time::timeout(CONNECT, connect).await;
-            let connected = connected.map_err(|_| "no connection yet".to_owned())?;
-            connected.map(drop).map_err(|error| error.to_string())
+            for _ in 0..CONNECTIONS {
+                // It sends nothing, so nobody is woken.
+                let connect = tokio::net::TcpStream::connect(address);
+                let connected = tokio::time::timeout(CONNECT, connect).await;
+                let connected = connected.map_err(|_| "no connection yet".to_owned())?;
+                connected.map_err(|error| error.to_string())?;
+            }
+            Ok(())
         })
         .await;
+    }
+
+    /// Waits until the operator has put it to sleep, and requests are held.
+    pub(super) async fn falls_asleep(&self, echo: &Echo) {
+        self.is_in_phase(echo, "Asleep").await;
+        assert_eq!(self.status(echo).await["mode"], "proxy");
+        self.leads_to_resolvers(echo).await;
     }
 
     pub(super) async fn status(&self, echo: &Echo) -> Value {

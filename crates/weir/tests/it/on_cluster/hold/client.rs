@@ -42,7 +42,9 @@ impl Answer {
 
 impl Connection {
     pub(super) async fn open(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).await.expect("a connection");
+        let stream = timeout(PATIENCE, TcpStream::connect(address)).await;
+        let stream = stream.expect("somebody accepts in time");
+        let stream = stream.expect("a connection");
         let (sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
             .expect("HTTP/1.1");

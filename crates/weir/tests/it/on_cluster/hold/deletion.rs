@@ -38,7 +38,7 @@ async fn deleted_at_zero_it_is_woken_and_leaves_nothing() {
 async fn deleted_while_requests_are_held_it_answers_them() {
     let bed = Bed::new("delete-held").await;
     let mut echo = Echo::new("echo");
-    echo.arguments = vec!["--start-delay", "4s"];
+    echo.arguments = vec!["--start-delay", "3s"];
     bed.at_zero(&echo).await;
     let address = bed.address(&echo).await;
     let held = tokio::spawn(client::get(address, "/echo"));

@@ -51,7 +51,7 @@ async fn a_scaled_object_is_paused_at_zero_and_resumed_by_a_wake() {
         .apply(Kind::ScaledObject, echo.name, &scaled_object(&echo))
         .await;
     bed.apply_elasti(&echo, &held(&echo, "vector(0)")).await;
-    bed.is_in_phase(&echo, "Asleep").await;
+    bed.falls_asleep(&echo).await;
     assert_eq!(bed.replicas(&echo).await, 0);
     let ours = ["true", "0", echo.name].map(|it| Some(it.to_owned()));
     assert_eq!(pause(&bed, &echo).await, ours);

@@ -94,7 +94,7 @@ async fn a_resolver_that_is_killed_loses_its_own_connections_and_no_other() {
 async fn slow_at_zero(name: &str) -> (Bed, Echo) {
     let bed = Bed::new(name).await;
     let mut echo = Echo::new("echo");
-    echo.arguments = vec!["--start-delay", "5s"];
+    echo.arguments = vec!["--start-delay", "3s"];
     bed.at_zero(&echo).await;
     (bed, echo)
 }

@@ -27,7 +27,7 @@ async fn the_leader_ends_while_it_drains_and_the_next_one_finishes() {
     bed.apply_elasti(&echo, &idle).await;
     bed.is_in_phase(&echo, "Draining").await;
     let dead = kill_the_leader(&bed).await;
-    bed.is_in_phase(&echo, "Asleep").await;
+    bed.falls_asleep(&echo).await;
     assert_eq!(bed.replicas(&echo).await, 0);
     let answer = client::get(bed.address(&echo).await, "/echo").await;
     assert_eq!(answer.status, 200, "{answer:?}");

@@ -36,6 +36,8 @@ async fn two_services_of_one_target_sleep_and_wake_together() {
         bed.is_in_phase(one, "Asleep").await;
         assert_eq!(bed.slice(one).await, Some(bed.resolvers().await));
     }
+    bed.leads_to_resolvers(&echo).await;
+    bed.leads_to_resolvers(&other).await;
     assert_eq!(bed.replicas(&echo).await, 0);
 
     let answer = client::get(bed.address(&other).await, "/echo").await;

@@ -27,8 +27,7 @@ async fn prometheus_says_zero_and_it_is_put_to_sleep() {
     bed.serve(&echo).await;
     bed.apply_elasti(&echo, &with_query(&echo, "vector(0)"))
         .await;
-    bed.is_in_phase(&echo, "Asleep").await;
-    bed.is_in(&echo, "proxy").await;
+    bed.falls_asleep(&echo).await;
     assert_eq!(bed.replicas(&echo).await, 0);
 
     // A request wakes it, and after the cooldown it sleeps again.
