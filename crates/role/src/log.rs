@@ -3,7 +3,7 @@
 //! Everything goes to standard error, so that standard output stays the product of commands such as
 //! `weir crds`.
 
-use std::io;
+use std::io::{self, IsTerminal};
 
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
@@ -72,7 +72,12 @@ impl LogArgs {
         let registry = tracing_subscriber::registry().with(EnvFilter::try_new(&log_level.0)?);
         match log_format {
             Format::Text => registry
-                .with(fmt::layer().with_writer(io::stderr))
+                .with(
+                    fmt::layer()
+                        .with_writer(io::stderr)
+                        // Colours are for people who look at it now, not for what is kept.
+                        .with_ansi(io::stderr().is_terminal()),
+                )
                 .try_init()?,
             Format::Json => registry
                 .with(

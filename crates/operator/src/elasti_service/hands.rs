@@ -74,6 +74,10 @@ impl HandError {
         match &error {
             kube::Error::Api(status) if status.code == 409 => Self::Changed(what),
             kube::Error::Api(status) if status.code == 404 => Self::Gone(what),
+            // Nothing can be made any more where everything goes; that is no matter of rights.
+            kube::Error::Api(status) if status.message.contains("being terminated") => {
+                Self::Gone(what)
+            }
             kube::Error::Api(status) if status.code == 403 => Self::Forbidden {
                 what,
                 source: Box::new(error),
