@@ -28,7 +28,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use weir_api::hold::{PortAllotment, names::SERVICE_NAME_LABEL};
 use weir_role::cluster::{self, ObjectId, Update};
 
-use crate::elasti_service::plan::facts::Knows;
+use weir_hold::facts::Knows;
 
 /// Where resolvers are, and how often they are asked.
 #[derive(Clone, Debug, PartialEq, Eq)]

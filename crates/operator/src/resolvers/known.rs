@@ -12,7 +12,7 @@ use weir_api::hold::PortAllotment;
 use weir_role::cluster::ObjectId;
 
 use super::{News, Resolver};
-use crate::elasti_service::plan::facts::Knows;
+use weir_hold::facts::Knows;
 
 /// All resolvers that are there.
 #[derive(Debug)]

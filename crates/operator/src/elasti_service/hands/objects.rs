@@ -10,7 +10,7 @@ use weir_api::hold::{ElastiService, ElastiServiceStatus, names::FINALIZER};
 use weir_role::cluster::ObjectId;
 
 use super::{HandError, Hands, merge, patching, posting};
-use crate::elasti_service::plan::facts::Version;
+use weir_hold::facts::Version;
 
 /// What is told of them in errors and counts.
 const STATUS: &str = "status";

@@ -20,10 +20,8 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::Notify, time::timeout};
 use weir_api::hold::PortAllotment;
-use weir_operator::{
-    elasti_service::plan::facts::Knows,
-    resolvers::{Resolver, ResolverSettings, Resolvers},
-};
+use weir_hold::facts::Knows;
+use weir_operator::resolvers::{Resolver, ResolverSettings, Resolvers};
 use weir_role::{cluster::ObjectId, internal_port};
 
 /// Pauses between attempts grow to half a minute; usual is a tenth of a second.
