@@ -15,6 +15,7 @@ pub mod reconcile;
 pub mod refusal;
 pub mod resolver_slice;
 pub mod sight;
+pub mod stand_in;
 pub mod status;
 pub mod triggers;
 pub mod wake;

@@ -121,6 +121,11 @@ impl Resolvers {
         self.known().for_service(service, ports)
     }
 
+    /// The ones that are there and have not answered for a while.
+    pub fn lost(&self) -> BTreeSet<IpAddr> {
+        self.known().lost()
+    }
+
     /// Asks all ready ones: which of them has a silent connection from this address?
     ///
     /// Where the address was rewritten on the way, the port is enough if exactly one resolver has one from there, and

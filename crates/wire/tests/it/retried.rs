@@ -113,8 +113,8 @@ async fn what_was_taken_and_waits_again_counts_with_its_body() {
     .await;
     let bed = Bed::new();
     let mut client = bed.main.client().await;
-    let head = format!("PUT / HTTP/1.1\r\nhost: a\r\ncontent-length: {BODY}\r\n\r\n");
-    client.send(head).await;
+    let start = format!("PUT / HTTP/1.1\r\nhost: a\r\ncontent-length: {BODY}\r\n\r\n");
+    client.send(start).await;
     client.send(vec![b'x'; BODY]).await;
     let held = |least: usize| {
         let held = bed.room.held().bytes;

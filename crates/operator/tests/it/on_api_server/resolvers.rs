@@ -28,7 +28,7 @@ use weir_role::{cluster::ObjectId, internal_port};
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// An address of this machine that others could use. Nothing is sent for it.
-fn own_address() -> IpAddr {
+pub(super) fn own_address() -> IpAddr {
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
     socket
         .connect("198.51.100.1:9")
