@@ -114,12 +114,17 @@ fn resolver(site: &Site, random: u64) -> Result<String> {
     pods.into_iter().nth(chosen).context("there is no resolver")
 }
 
+/// Those that run and stay.
 fn pods(site: &Site, component: &str) -> Result<Vec<String>> {
     let selector = format!("-lapp.kubernetes.io/component={component}");
     let pods = kube::get(&site.cluster, &["-n", NAMESPACE, "pods", &selector])?;
     let items = pods["items"].as_array().into_iter().flatten();
+    let stays = |pod: &&serde_json::Value| {
+        pod["metadata"]["deletionTimestamp"].is_null()
+            && pod["status"]["containerStatuses"][0]["ready"] == true
+    };
     let name = |pod: &serde_json::Value| pod["metadata"]["name"].as_str().map(str::to_owned);
-    Ok(items.filter_map(name).collect())
+    Ok(items.filter(stays).filter_map(name).collect())
 }
 
 /// SIGKILL to the pod's process, as if it had crashed: not even the kubelet knows beforehand.
