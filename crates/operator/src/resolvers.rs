@@ -176,7 +176,10 @@ impl Resolvers {
             Ok(answer) => (Some(answer), None),
             Err(error) => (None, Some(error)),
         };
-        let outcome = self.known().heard(address, answer);
+        let outcome = match &error {
+            Some(error) if error.is_refusal() => self.known().refused(address),
+            _ => self.known().heard(address, answer),
+        };
         match outcome.turn {
             Some(Turn::Lost) => {
                 let error = error.as_ref().map(|error| error as &dyn std::error::Error);

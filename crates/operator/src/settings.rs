@@ -15,9 +15,7 @@ pub use bind::Bind;
 use bind::MaybeBind;
 use http::{HeaderValue, Uri};
 use thiserror::Error;
-use weir_api::hold::names::environment::{
-    ACCEPTED_AND_IGNORED, PROMETHEUS_AUTHORIZATION_HEADER, SENTRY_DSN,
-};
+use weir_api::hold::names::environment::{ACCEPTED_AND_IGNORED, PROMETHEUS_AUTHORIZATION_HEADER};
 
 use crate::leader::LeaderSettings;
 
@@ -314,11 +312,6 @@ fn worth_saying(
         .chain(variables)
         .map(|name| format!("{name} is set and has no meaning here; it can be removed"))
         .collect();
-    if set(SENTRY_DSN).is_some() {
-        notes.push(format!(
-            "{SENTRY_DSN} is set, but reporting errors to Sentry is not supported yet"
-        ));
-    }
     if !listen.require_token {
         notes.push(
             "wake signals are taken from anybody who reaches the internal port, since --require-token is false"

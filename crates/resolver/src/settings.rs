@@ -13,7 +13,7 @@ use http::{HeaderName, Uri};
 use thiserror::Error;
 use weir_api::hold::{
     defaults::SHUTDOWN_REFUSE_BEFORE_END,
-    names::environment::{ACCEPTED_AND_IGNORED, RESOLVER_NAMESPACE, SENTRY_DSN},
+    names::environment::{ACCEPTED_AND_IGNORED, RESOLVER_NAMESPACE},
 };
 
 pub use args::ResolverArgs;
@@ -278,11 +278,6 @@ impl Settings {
             .filter(|name| is_set(name))
             .map(|name| format!("{name} is set and has no meaning here; it can be removed"))
             .collect();
-        if is_set(SENTRY_DSN) {
-            notes.push(format!(
-                "{SENTRY_DSN} is set, but reporting errors to Sentry is not supported yet"
-            ));
-        }
         if self.operator.is_none() {
             notes.push("no operator is named, so nothing is woken; see --operator-url".to_owned());
         }

@@ -6,5 +6,7 @@ pub mod exit;
 pub mod internal_port;
 pub mod log;
 pub mod metrics;
+#[cfg(feature = "sentry")]
+pub mod sentry;
 pub mod tls;
 pub mod units;

@@ -6,10 +6,10 @@
 use std::io::{self, IsTerminal};
 
 use clap::{Args, ValueEnum};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
-use tracing_subscriber::util::TryInitError;
-use tracing_subscriber::{fmt, prelude::*};
+use tracing_subscriber::{
+    EnvFilter, Layer, Registry, filter::ParseError, fmt, layer::Layered, prelude::*,
+    util::TryInitError,
+};
 
 /// How to log.
 #[derive(Args, Clone, Debug)]
@@ -63,13 +63,17 @@ pub enum LogError {
 }
 
 impl LogArgs {
-    /// Set up the log of this process.
-    pub fn init(&self) -> Result<(), LogError> {
+    /// Set up the log of this process. `also` hears all that is logged as well, and may be nobody.
+    pub fn init<L>(&self, also: Option<L>) -> Result<(), LogError>
+    where
+        L: Layer<Layered<EnvFilter, Registry>> + Send + Sync,
+    {
         let Self {
             log_format,
             log_level,
         } = self;
-        let registry = tracing_subscriber::registry().with(EnvFilter::try_new(&log_level.0)?);
+        let filter = EnvFilter::try_new(&log_level.0)?;
+        let registry = tracing_subscriber::registry().with(filter).with(also);
         match log_format {
             Format::Text => registry
                 .with(

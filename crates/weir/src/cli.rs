@@ -59,3 +59,14 @@ pub(crate) enum Command {
     /// Print completions for a shell
     Completions(CompletionsArgs),
 }
+
+impl Command {
+    /// The name of a role, if it is one: a process that goes on until it is told to end.
+    pub(crate) fn role(&self) -> Option<&'static str> {
+        match self {
+            Self::Operator(_) => Some("operator"),
+            Self::Resolver(_) => Some("resolver"),
+            Self::Crds(_) | Self::Manifests(_) | Self::Simulate(_) | Self::Completions(_) => None,
+        }
+    }
+}

@@ -8,6 +8,7 @@ mod documents;
 mod manifests;
 mod operator;
 mod output;
+mod reports;
 mod resolver;
 mod simulate;
 
@@ -16,14 +17,16 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use reports::Reports;
 use weir_role::exit::Exit;
 
 fn main() -> ExitCode {
     weir_role::tls::install_provider();
     let Cli { log, command } = Cli::parse();
-    if let Err(error) = log.init() {
-        return fail(&error);
-    }
+    let reports = match Reports::start(&log, command.role()) {
+        Ok(reports) => reports,
+        Err(error) => return fail(error.as_ref()),
+    };
     let outcome: Result<(), Box<dyn Error>> = match command {
         Command::Crds(args) => crds::run(&args).map_err(Into::into),
         Command::Manifests(args) => manifests::run(args).map_err(Into::into),
@@ -34,16 +37,26 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(()) => Exit::Success.into(),
-        Err(error) => fail(error.as_ref()),
+        Err(error) => {
+            reports.tell_end(error.as_ref());
+            fail(error.as_ref())
+        }
     }
 }
 
 fn fail(error: &dyn Error) -> ExitCode {
-    eprintln!("weir: {error}");
+    eprintln!("weir: {}", explain(error));
+    Exit::Failure.into()
+}
+
+/// The error and what it comes from, a line each.
+fn explain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        eprintln!("  because: {cause}");
+        text.push_str("\n  because: ");
+        text.push_str(&cause.to_string());
         source = cause.source();
     }
-    Exit::Failure.into()
+    text
 }

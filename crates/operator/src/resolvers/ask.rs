@@ -1,6 +1,8 @@
 //! Questions to resolvers, over connections that are kept: a question a second to each costs one small request.
 
 use std::{
+    error::Error as _,
+    io,
     net::{IpAddr, SocketAddr},
     time::Duration,
 };
@@ -49,6 +51,23 @@ pub(super) enum AskError {
     Json(#[source] serde_json::Error),
     #[error("the question cannot be written")]
     Question(#[source] http::Error),
+}
+
+impl AskError {
+    /// Nobody listens there.
+    pub(super) fn is_refusal(&self) -> bool {
+        let Self::Unreachable(error) = self else {
+            return false;
+        };
+        let mut source = error.source();
+        while let Some(cause) = source {
+            if let Some(error) = cause.downcast_ref::<io::Error>() {
+                return error.kind() == io::ErrorKind::ConnectionRefused;
+            }
+            source = cause.source();
+        }
+        false
+    }
 }
 
 /// How a connection was found.

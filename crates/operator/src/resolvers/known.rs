@@ -126,6 +126,14 @@ impl Known {
         Outcome { news, turn }
     }
 
+    /// Nobody listens there. That says more than silence: no need to ask again before it is left out.
+    pub(super) fn refused(&mut self, address: IpAddr) -> Outcome {
+        if let Some(state) = self.resolvers.get_mut(&address) {
+            state.missed = state.missed.max(self.misses - 1);
+        }
+        self.heard(address, None)
+    }
+
     /// Whom to ask, each with the number of the list that it need not tell again.
     pub(super) fn questions(&self) -> impl Iterator<Item = (IpAddr, Option<u64>)> {
         self.resolvers.iter().map(|(address, state)| {

@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use futures_util::{StreamExt, stream::FuturesUnordered};
 use http::{
     HeaderValue, Method, Request, StatusCode, Uri,
     header::{AUTHORIZATION, CONTENT_TYPE},
@@ -15,13 +16,16 @@ use hyper_util::{
 };
 use serde::Serialize;
 use thiserror::Error;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use weir_api::hold::names::http::INCOMING_REQUEST_PATH;
 
 use crate::view::ServiceId;
 
 /// How long the operator may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// Without an answer for so long another is sent beside it, and at most so many.
+const ANOTHER_AFTER: Duration = Duration::from_millis(500);
+const AT_A_TIME: usize = 4;
 /// An idle connection is given up before most servers do.
 const IDLE: Duration = Duration::from_secs(30);
 /// The answer is read so that the connection can be used again, but no more of it.
@@ -74,6 +78,7 @@ pub struct OperatorClient {
     url: Uri,
     token_file: Arc<PathBuf>,
     timeout: Duration,
+    another_after: Duration,
 }
 
 #[derive(Serialize)]
@@ -117,21 +122,44 @@ impl OperatorClient {
             url: Uri::from_parts(parts).map_err(http::Error::from)?,
             token_file: Arc::new(token_file),
             timeout: TIMEOUT,
+            another_after: ANOTHER_AFTER,
         })
     }
 
-    /// The same with less patience, for tests.
+    /// The same with another patience, for tests: so long for an answer, and so long until another is sent beside it.
     #[must_use]
-    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+    pub fn with_patience(mut self, timeout: Duration, another_after: Duration) -> Self {
         self.timeout = timeout;
+        self.another_after = another_after;
         self
     }
 
     /// Tells the operator that so many requests are held for a service.
+    ///
+    /// One of several operators may be on a node that was lost, and its Service lead there for a while. So a signal without
+    /// an answer is sent again beside the first, on another connection, and the first answer counts. To hear it twice does
+    /// no harm.
     pub async fn signal(&self, id: &ServiceId, held: usize) -> Result<(), RpcError> {
-        timeout(self.timeout, self.send(id, held))
+        timeout(self.timeout, self.send_beside(id, held))
             .await
             .unwrap_or(Err(RpcError::Timeout))
+    }
+
+    async fn send_beside(&self, id: &ServiceId, held: usize) -> Result<(), RpcError> {
+        let mut sent = FuturesUnordered::new();
+        sent.push(self.send(id, held));
+        loop {
+            tokio::select! {
+                Some(outcome) = sent.next() => match outcome {
+                    // Another may still get through.
+                    Err(RpcError::Unreachable(_)) if !sent.is_empty() => {}
+                    outcome => return outcome,
+                },
+                () = sleep(self.another_after), if sent.len() < AT_A_TIME => {
+                    sent.push(self.send(id, held));
+                }
+            }
+        }
     }
 
     async fn send(&self, id: &ServiceId, held: usize) -> Result<(), RpcError> {

@@ -94,7 +94,7 @@ fn operator(listener: TcpListener, acts: &[Act]) -> mpsc::Receiver<Heard> {
 fn client(address: SocketAddr, token: &std::path::Path) -> OperatorClient {
     let url = format!("http://{address}").parse().unwrap();
     let client = OperatorClient::new(&url, token.to_owned()).unwrap();
-    client.with_timeout(Duration::from_millis(300))
+    client.with_patience(Duration::from_millis(300), PATIENCE)
 }
 
 async fn next(heard: &mut mpsc::Receiver<Heard>) -> Heard {
@@ -184,7 +184,7 @@ async fn signals_of_many_services_go_out_beside_each_other_but_not_all_at_once()
     let address = listener.local_addr().unwrap();
     let mut heard = operator(listener, &[Act::Hang; 64]);
     let nowhere = std::path::Path::new("/nowhere/token");
-    let patient = client(address, nowhere).with_timeout(PATIENCE);
+    let patient = client(address, nowhere).with_patience(PATIENCE, PATIENCE);
     let (wake, running) = Wake::spawn(
         patient,
         WakeSettings { retry: RETRY },
@@ -203,4 +203,32 @@ async fn signals_of_many_services_go_out_beside_each_other_but_not_all_at_once()
     }
     assert!(heard.try_recv().is_err(), "a 65th signal");
     running.abort();
+}
+
+/// As when the Service leads to two operators, and the node of one was lost.
+#[tokio::test]
+async fn a_signal_without_an_answer_is_sent_again_beside_the_first() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut heard = operator(listener, &[Act::Hang, Act::Hang]);
+    let nowhere = std::path::Path::new("/nowhere/token");
+    let another_after = Duration::from_millis(20);
+    let client = client(address, nowhere).with_patience(PATIENCE, another_after);
+    let web = ServiceId::new("shop", "web");
+    client.signal(&web, 1).await.unwrap();
+    for _ in 0..3 {
+        next(&mut heard).await;
+    }
+
+    // But not for ever, nor more than some at a time.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut heard = operator(listener, &[Act::Hang; 100]);
+    let client = self::client(address, nowhere).with_patience(another_after * 20, another_after);
+    assert!(client.signal(&web, 1).await.is_err());
+    let mut count = 0;
+    while heard.try_recv().is_ok() {
+        count += 1;
+    }
+    assert!((1..=4).contains(&count), "{count}");
 }

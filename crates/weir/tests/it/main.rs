@@ -8,6 +8,7 @@ mod image;
 mod on_api_server;
 mod on_cluster;
 mod resolver;
+mod sentry;
 mod simulate;
 
 use std::process::{Command, Output};

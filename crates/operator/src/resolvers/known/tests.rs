@@ -139,6 +139,23 @@ fn three_misses_in_a_row_and_one_answer() {
 }
 
 #[test]
+fn one_where_nobody_listens_is_lost_at_once() {
+    let mut known = one_that_knows();
+    let lost = known.refused(address(1));
+    assert_eq!((lost.news, lost.turn), (Some(News::All), Some(Turn::Lost)));
+    assert_eq!(known.lost(), BTreeSet::from([address(1)]));
+    assert_eq!(known.refused(address(1)), Outcome::default());
+    let back = known.heard(address(1), Some(unchanged(7)));
+    assert_eq!(back.turn, Some(Turn::Back));
+    assert!(known.lost().is_empty());
+    assert_eq!(
+        known.refused(address(9)),
+        Outcome::default(),
+        "gone meanwhile"
+    );
+}
+
+#[test]
 fn one_that_never_answered_is_said_to_be_lost_once() {
     let mut known = Known::new(3);
     known.present(resolvers(&[(1, 1)]));
