@@ -26,7 +26,7 @@ use crate::cli::Fault;
 const WITHIN_MILLISECONDS: u64 = 10_000;
 /// How long the API server or a node is away.
 const AWAY: Duration = Duration::from_secs(20);
-/// After a node was lost, so long may requests still be sent to it.
+/// After a node was lost, so long may new connections still be led to it.
 const NODE_NOTICED_SECONDS: f64 = 5.0;
 /// Clocks are read a little after things happen.
 const BLUR_SECONDS: f64 = 0.1;
@@ -35,23 +35,25 @@ const BLUR_SECONDS: f64 = 0.1;
 pub(super) fn strike(site: &Site, fault: Fault) -> Result<f64> {
     let random = RandomState::new().hash_one(kube::now().to_bits());
     thread::sleep(Duration::from_millis(random % WITHIN_MILLISECONDS));
-    let struck = kube::now();
     match fault {
-        Fault::Operator => kill(site, &leader(site)?)?,
-        Fault::Resolver => kill(site, &resolver(site, random)?)?,
+        Fault::Operator => kill(site, &leader(site)?),
+        Fault::Resolver => kill(site, &resolver(site, random)?),
         Fault::Api => {
             let [_, api_server, _] = control_plane::PARTS;
+            let struck = kube::now();
             let paused = process::pause(&site.cluster, api_server)?;
             thread::sleep(AWAY);
             paused.resume();
+            Ok(struck)
         }
         Fault::Node => {
+            let struck = kube::now();
             let cut = link::partition(&site.cluster, node_to_lose())?;
             thread::sleep(AWAY);
             cut.mend()?;
+            Ok(struck)
         }
     }
-    Ok(struck)
 }
 
 /// Puts new pods in the place of those that had to start again, and waits until all are ready: the kubelet lets one that
@@ -87,11 +89,16 @@ pub(super) fn explains(fault: Fault, struck: f64, failure: &Failure, started: f6
             let is_lost = matches!(failure.outcome.as_str(), "cut" | "reset");
             is_lost && sent <= struck + BLUR_SECONDS && ended >= struck - BLUR_SECONDS
         }
-        // Nothing comes from a node that is cut off, so whoever got an answer was not sent there.
+        // Nothing comes from a node that is cut off, so whoever got an answer was not sent there. A new connection may
+        // be led there for some seconds; one that was there before stays, and nobody can tell its client.
         Fault::Node => {
             let words = ["time-out", "unreachable", "route to host"];
             let is_silence = words.iter().any(|word| failure.outcome.contains(word));
-            let is_then = sent < struck + NODE_NOTICED_SECONDS && ended >= struck - BLUR_SECONDS;
+            let until = match failure.link.as_str() {
+                "kept-to-proxy" => AWAY.as_secs_f64(),
+                _ => NODE_NOTICED_SECONDS,
+            };
+            let is_then = sent < struck + until && ended >= struck - BLUR_SECONDS;
             is_silence && is_then
         }
         Fault::Operator | Fault::Api => false,
@@ -127,8 +134,8 @@ fn pods(site: &Site, component: &str) -> Result<Vec<String>> {
     Ok(items.filter(stays).filter_map(name).collect())
 }
 
-/// SIGKILL to the pod's process, as if it had crashed: not even the kubelet knows beforehand.
-fn kill(site: &Site, pod: &str) -> Result<()> {
+/// SIGKILL to the pod's process, as if it had crashed: not even the kubelet knows beforehand. Says when it was.
+fn kill(site: &Site, pod: &str) -> Result<f64> {
     let mark = format!("POD_NAME={pod}");
     for node in site.cluster.nodes() {
         for process in cgroup::processes(&site.cluster.layout().node_cgroup(node)) {
@@ -137,7 +144,10 @@ fn kill(site: &Site, pod: &str) -> Result<()> {
                 .split(|byte| *byte == 0)
                 .any(|variable| variable == mark.as_bytes());
             if is_marked && let Some(process) = Pid::from_raw(process) {
-                return kill_process(process, Signal::KILL)
+                let struck = kube::now();
+                let killed = kill_process(process, Signal::KILL);
+                return killed
+                    .map(|()| struck)
                     .with_context(|| format!("cannot kill {pod}"));
             }
         }
@@ -174,6 +184,11 @@ mod tests {
         let late = failure(15.5, 3.0, "time-out");
         assert!(explains(Fault::Node, 110.0, &early, 100.0));
         assert!(!explains(Fault::Node, 110.0, &late, 100.0));
+        let kept = Failure {
+            link: "kept-to-proxy".to_owned(),
+            ..late
+        };
+        assert!(explains(Fault::Node, 110.0, &kept, 100.0));
         let answered = failure(11.0, 0.1, "status 503");
         assert!(!explains(Fault::Node, 110.0, &answered, 100.0));
         for fault in [Fault::Operator, Fault::Api] {
