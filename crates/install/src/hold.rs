@@ -34,8 +34,8 @@ pub fn objects(options: &Options) -> Vec<Object> {
     all.extend(Part::ALL.map(|part| account(part, options)));
     all.extend(rights::objects(options));
     all.extend(Part::ALL.map(|part| network::service(part, options).into()));
-    all.push(pods::deployment(Part::Operator, options, operator::command(options)).into());
-    all.push(pods::deployment(Part::Resolver, options, resolver::command(options)).into());
+    all.push(pods::deployment(Part::Operator, options, vec![operator::command(options)]).into());
+    all.push(pods::deployment(Part::Resolver, options, resolver::commands(options)).into());
     all.extend(
         Part::ALL
             .iter()

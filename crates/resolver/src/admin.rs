@@ -1,16 +1,19 @@
 //! The internal port: metrics, health, and what is held.
 //!
 //! Everything shown comes in through [`AdminState`], so that a test can show anything. [`readiness`] says whether
-//! requests may be sent here, [`routes`] what is answered, [`silent`] which connection is meant by who asks for one.
+//! requests may be sent here, [`routes`] what is answered, [`silent`] which connection is meant by who asks for one,
+//! [`sibling`] what another resolver in the same pod adds to it.
 
 pub mod readiness;
 mod routes;
+pub mod sibling;
 mod silent;
 
 use std::{future::Future, sync::Arc};
 
 pub use readiness::Readiness;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sibling::Sibling;
 use tokio::net::TcpListener;
 use weir_role::internal_port;
 use weir_wire::client::Silent;
@@ -35,27 +38,29 @@ pub struct AdminState {
     pub generation: Arc<dyn Fn() -> u64 + Send + Sync>,
     /// The clients' connections from this port of any address that have said nothing.
     pub silent: Arc<dyn Fn(u16) -> Vec<Silent> + Send + Sync>,
+    /// Another resolver that shares our ports.
+    pub sibling: Option<Arc<Sibling>>,
 }
 
 /// A service that is known, with the ports where its requests can come.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownService {
     /// Its namespace.
-    #[serde(serialize_with = "text")]
+    #[serde(serialize_with = "text", deserialize_with = "shared")]
     pub namespace: Arc<str>,
     /// Its name.
-    #[serde(serialize_with = "text")]
+    #[serde(serialize_with = "text", deserialize_with = "shared")]
     pub service: Arc<str>,
     /// Its ports of its own that are bound now.
     pub ports: Vec<BoundPort>,
 }
 
 /// A port of a service that is listened on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BoundPort {
     /// The port's name in the Service.
-    #[serde(serialize_with = "text")]
+    #[serde(serialize_with = "text", deserialize_with = "shared")]
     pub name: Arc<str>,
     /// Where it is listened on.
     pub resolver_port: u16,
@@ -79,6 +84,10 @@ pub struct HeldReport {
 
 fn text<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(text)
+}
+
+fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+    String::deserialize(deserializer).map(Arc::from)
 }
 
 /// Answers until `shutdown`; then what is under way is cut, since nobody needs it any more.

@@ -58,7 +58,12 @@ impl Site for Guide {
 }
 
 impl Guide {
-    /// It was 0, and is this one now.
+    /// The shared port; 0 until a free one is taken, if that was asked for.
+    pub fn shared_port(&self) -> u16 {
+        self.proxy_port.load(Ordering::Relaxed)
+    }
+
+    /// It is another one: a free one was taken.
     pub fn set_proxy_port(&self, port: u16) {
         self.proxy_port.store(port, Ordering::Relaxed);
     }

@@ -37,7 +37,7 @@ use weir_wire::{
 };
 
 use crate::{
-    admin::{self, AdminState, Readiness},
+    admin::{self, AdminState, Readiness, sibling::Sibling},
     index::IndexSettings,
     metrics::Metrics,
     request::Guide,
@@ -93,7 +93,7 @@ pub async fn run(settings: Settings) -> Result<(), RoleError> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let index = IndexSettings {
         per_service_ports: settings.listen.per_service_ports,
-        reserved_ports: vec![settings.listen.proxy_port, settings.listen.internal_port],
+        reserved_ports: reserved(&settings),
     };
     let mut follow = Follow::start(&settings.source, index).await?;
     let parts = Parts::start(&settings, max_connections).await?;
@@ -108,7 +108,10 @@ pub async fn run(settings: Settings) -> Result<(), RoleError> {
                     // What a batch closes is closed before it opens what it opens; backends are told in `apply`.
                     allotted.apply(&parts.table.apply(&changes));
                 }
-                News::Synced => parts.readiness.set_synced(),
+                News::Synced => {
+                    parts.open_shared_port()?;
+                    parts.readiness.set_synced();
+                }
             },
             _ = look.tick() => {
                 parts.table.tidy();
@@ -133,10 +136,18 @@ pub async fn run(settings: Settings) -> Result<(), RoleError> {
     Ok(())
 }
 
+/// What no service may have.
+fn reserved(settings: &Settings) -> Vec<u16> {
+    let listen = &settings.listen;
+    let own = [listen.proxy_port, listen.internal_port];
+    own.into_iter().chain(listen.sibling_port).collect()
+}
+
 /// What runs.
 struct Parts {
     wire: Arc<Wire>,
     table: Arc<Table>,
+    guide: Arc<Guide>,
     readiness: Arc<Readiness>,
     stop: watch::Sender<bool>,
 }
@@ -167,15 +178,6 @@ impl Parts {
             Arc::clone(&guide) as _,
             life,
         )?;
-        let proxy_port = settings.listen.proxy_port;
-        let opened = wire.open(proxy_port).map_err(|source| RoleError::Port {
-            what: "proxy",
-            port: proxy_port,
-            flag: "--proxy-port",
-            source,
-        })?;
-        guide.set_proxy_port(opened);
-
         let internal_port = settings.listen.internal_port;
         let listener = TcpListener::bind(SocketAddr::new(address, internal_port)).await;
         let listener = listener.map_err(|source| RoleError::Port {
@@ -185,15 +187,40 @@ impl Parts {
             source,
         })?;
         let internal = listener.local_addr()?;
-        let state = admin_state(&metrics, &readiness, &table, &wire);
+        let mut state = admin_state(&metrics, &readiness, &table, &wire);
+        let near = settings
+            .listen
+            .address
+            .unwrap_or(Ipv4Addr::LOCALHOST.into());
+        let sibling = |port| Sibling::new(SocketAddr::new(near, port), first_generation());
+        state.sibling = settings.listen.sibling_port.map(sibling).map(Arc::new);
         tokio::spawn(admin::serve(listener, state, until(stopped)));
-        tracing::info!(%address, proxy = opened, internal = internal.port(), "the resolver listens");
-        Ok(Self {
+        let parts = Self {
             wire,
             table,
+            guide,
             readiness,
             stop,
-        })
+        };
+        // What a sibling knows already is its own to answer, until we know it as well.
+        if settings.listen.sibling_port.is_none() {
+            parts.open_shared_port()?;
+        }
+        tracing::info!(%address, proxy = parts.guide.shared_port(), internal = internal.port(), "the resolver listens");
+        Ok(parts)
+    }
+
+    /// The port where a header names the target. One that is open stays so.
+    fn open_shared_port(&self) -> Result<(), RoleError> {
+        let port = self.guide.shared_port();
+        let opened = self.wire.open(port).map_err(|source| RoleError::Port {
+            what: "proxy",
+            port,
+            flag: "--proxy-port",
+            source,
+        })?;
+        self.guide.set_proxy_port(opened);
+        Ok(())
     }
 
     /// Readiness fails first; then the way of `Wire::leave`.
@@ -285,6 +312,7 @@ fn admin_state(
         services: Arc::new(services),
         generation: Arc::new(generation),
         silent: Arc::new(move |port| silent.silent(port)),
+        sibling: None,
     }
 }
 
@@ -327,6 +355,7 @@ fn behaviour(settings: &Settings, max_connections: usize) -> shard::Settings {
             idle_for: settings.upstream.idle_timeout,
         },
         http2: settings.h2c,
+        share_ports: settings.listen.sibling_port.is_some(),
     }
 }
 

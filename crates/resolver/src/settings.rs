@@ -56,6 +56,8 @@ pub struct Listen {
     pub proxy_port: u16,
     /// The port for metrics and health. 0 takes a free one.
     pub internal_port: u16,
+    /// The internal port of another resolver in this pod, which shares the others.
+    pub sibling_port: Option<u16>,
     /// Whether ports that were allotted to services are opened.
     pub per_service_ports: bool,
     /// The most connections of clients, over all ports; none: as many as the limit of open files allows.
@@ -139,6 +141,9 @@ pub enum SettingsError {
     /// One port for two things.
     #[error("--proxy-port and --internal-port are both {0}; give one of them another port")]
     SamePort(u16),
+    /// The sibling's port is ours.
+    #[error("--sibling-port {0} must be another resolver's internal port, not one of our own")]
+    SiblingPort(u16),
     /// Half of an address.
     #[error(
         "the operator's namespace and its Service are needed together; set both, or --operator-url"
@@ -166,6 +171,7 @@ impl Settings {
         let ResolverArgs {
             proxy_port,
             internal_port,
+            sibling_port,
             bind_address,
             per_service_ports,
             max_connections,
@@ -205,6 +211,11 @@ impl Settings {
         if proxy_port == internal_port && proxy_port != 0 {
             return Err(SettingsError::SamePort(proxy_port));
         }
+        if let Some(port) =
+            sibling_port.filter(|port| [0, proxy_port, internal_port].contains(port))
+        {
+            return Err(SettingsError::SiblingPort(port));
+        }
         let cluster_domain = cluster_domain.trim_matches('.').to_ascii_lowercase();
         let operator_service = match (operator_namespace, operator_service) {
             (None, None) => None,
@@ -236,6 +247,7 @@ impl Settings {
                 address: bind_address,
                 proxy_port,
                 internal_port,
+                sibling_port,
                 per_service_ports,
                 max_connections,
             },

@@ -72,6 +72,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             idle_for: Duration::from_secs(30),
         },
         http2: true,
+        share_ports: false,
     };
     let site = Arc::new(OneBackend(backend));
     let wire = Wire::start(

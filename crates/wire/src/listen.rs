@@ -76,7 +76,8 @@ impl Wire {
         if open.contains_key(&port) {
             return Ok(port);
         }
-        let listener = listen(SocketAddr::new(self.address, port))?;
+        let address = SocketAddr::new(self.address, port);
+        let listener = listen(address, self.shared.settings.share_ports)?;
         let port = listener.local_addr()?.port();
         let (close, closed) = oneshot::channel();
         let accepting = tokio::spawn(accept(
@@ -167,7 +168,7 @@ impl Wire {
     }
 }
 
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+fn listen(address: SocketAddr, is_shared: bool) -> io::Result<TcpListener> {
     let socket = Socket::new(
         Domain::for_address(address),
         Type::STREAM,
@@ -178,6 +179,9 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
         socket.set_only_v6(false)?;
     }
     socket.set_reuse_address(true)?;
+    if is_shared {
+        socket.set_reuse_port(true)?;
+    }
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;

@@ -51,6 +51,8 @@ pub struct Settings {
     pub pool: PoolLimits,
     /// Whether HTTP/2 is spoken.
     pub http2: bool,
+    /// Whether other processes of the same user may listen on the same ports; connections are then dealt out.
+    pub share_ports: bool,
 }
 
 /// Who knows what a request is for.

@@ -47,6 +47,8 @@ pub const PROBE_RESPONSE_STATUSES: [u16; 10] = [200, 204, 400, 401, 403, 404, 50
 pub const RESOLVER_PROXY_PORT: u16 = 8012;
 /// The resolver's internal port: metrics, health and the peers' status calls.
 pub const RESOLVER_INTERNAL_PORT: u16 = 8013;
+/// The internal port of the second resolver in a pod, which shares the first one's other ports.
+pub const RESOLVER_SIBLING_PORT: u16 = 8014;
 /// The operator's internal port: metrics, its table of services, and wake signals.
 pub const OPERATOR_INTERNAL_PORT: u16 = 8013;
 /// The operator's health port.
@@ -117,11 +119,13 @@ mod tests {
         for port in [
             RESOLVER_PROXY_PORT,
             RESOLVER_INTERNAL_PORT,
+            RESOLVER_SIBLING_PORT,
             OPERATOR_HEALTH_PORT,
         ] {
             assert!(!RESOLVER_PORT_RANGE.contains(&port));
         }
         assert_ne!(RESOLVER_PROXY_PORT, RESOLVER_INTERNAL_PORT);
+        assert_ne!(RESOLVER_SIBLING_PORT, RESOLVER_INTERNAL_PORT);
         assert_ne!(OPERATOR_INTERNAL_PORT, OPERATOR_HEALTH_PORT);
     }
 

@@ -22,6 +22,7 @@ pub(super) fn command(options: &Options) -> Command {
         arguments.push("--require-token=false".to_owned());
     }
     Command {
+        name: Part::Operator.role(),
         arguments,
         environment: vec![
             (OPERATOR_NAMESPACE, options.namespace.clone()),

@@ -25,6 +25,8 @@ use crate::Options;
 
 /// What one part's pods are told, and how they are looked at.
 pub(super) struct Command {
+    /// What the container is called.
+    pub(super) name: &'static str,
     /// After the program's name.
     pub(super) arguments: Vec<String>,
     /// Variables with their values.
@@ -42,7 +44,7 @@ pub(super) struct Command {
 }
 
 /// The old one goes when the new one is ready.
-pub(super) fn deployment(part: Part, options: &Options, command: Command) -> Deployment {
+pub(super) fn deployment(part: Part, options: &Options, commands: Vec<Command>) -> Deployment {
     let rolling = RollingUpdateDeployment {
         max_unavailable: Some(IntOrString::Int(RESOLVER_MAX_UNAVAILABLE)),
         max_surge: Some(IntOrString::Int(1)),
@@ -59,10 +61,12 @@ pub(super) fn deployment(part: Part, options: &Options, command: Command) -> Dep
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta {
                     labels: Some(part.labels()),
-                    annotations: Some(scraped(command.metrics_port)),
+                    annotations: commands
+                        .first()
+                        .map(|command| scraped(command.metrics_port)),
                     ..ObjectMeta::default()
                 }),
-                spec: Some(pod(part, options, command)),
+                spec: Some(pod(part, options, commands)),
             },
             ..DeploymentSpec::default()
         }),
@@ -80,13 +84,13 @@ fn scraped(port: u16) -> BTreeMap<String, String> {
     .into()
 }
 
-fn pod(part: Part, options: &Options, command: Command) -> PodSpec {
+fn pod(part: Part, options: &Options, commands: Vec<Command>) -> PodSpec {
     PodSpec {
         service_account_name: Some(part.name().to_owned()),
         automount_service_account_token: Some(true),
         // Kubernetes would set a variable for each Service nearby, and one called elasti-operator would set ours.
         enable_service_links: Some(false),
-        termination_grace_period_seconds: command.grace_seconds,
+        termination_grace_period_seconds: commands.iter().find_map(|command| command.grace_seconds),
         security_context: Some(PodSecurityContext {
             run_as_non_root: Some(true),
             seccomp_profile: Some(SeccompProfile {
@@ -99,7 +103,10 @@ fn pod(part: Part, options: &Options, command: Command) -> PodSpec {
             apart(part, "kubernetes.io/hostname"),
             apart(part, "topology.kubernetes.io/zone"),
         ]),
-        containers: vec![container(part, options, command)],
+        containers: commands
+            .into_iter()
+            .map(|command| container(options, command))
+            .collect(),
         ..PodSpec::default()
     }
 }
@@ -117,8 +124,9 @@ fn apart(part: Part, topology: &str) -> TopologySpreadConstraint {
     }
 }
 
-fn container(part: Part, options: &Options, command: Command) -> Container {
+fn container(options: &Options, command: Command) -> Container {
     let Command {
+        name,
         arguments,
         environment,
         ports,
@@ -145,7 +153,7 @@ fn container(part: Part, options: &Options, command: Command) -> Container {
     let requests = [("cpu", cpu), ("memory", memory)]
         .map(|(what, much)| (what.to_owned(), Quantity(much.to_owned())));
     Container {
-        name: part.role().to_owned(),
+        name: name.to_owned(),
         image: Some(options.image.clone()),
         image_pull_policy: Some("IfNotPresent".to_owned()),
         args: Some(arguments),

@@ -1,7 +1,10 @@
 //! What the resolvers' pods are told.
 
 use weir_api::hold::{
-    defaults::{RESOLVER_INTERNAL_PORT, RESOLVER_PROXY_PORT, RESOLVER_TERMINATION_GRACE_SECONDS},
+    defaults::{
+        RESOLVER_INTERNAL_PORT, RESOLVER_PROXY_PORT, RESOLVER_SIBLING_PORT,
+        RESOLVER_TERMINATION_GRACE_SECONDS,
+    },
     names::environment::RESOLVER_NAMESPACE,
 };
 
@@ -11,24 +14,43 @@ use super::{
 };
 use crate::Options;
 
-pub(super) fn command(options: &Options) -> Command {
+/// Two of them in each pod, on the same ports: when one is killed, the other takes what comes, and nobody is refused until
+/// the network has followed.
+pub(super) fn commands(options: &Options) -> Vec<Command> {
+    let proxy = ("proxy", RESOLVER_PROXY_PORT);
+    let first = one(options, RESOLVER_INTERNAL_PORT, RESOLVER_SIBLING_PORT);
+    let second = one(options, RESOLVER_SIBLING_PORT, RESOLVER_INTERNAL_PORT);
+    vec![
+        Command {
+            ports: vec![proxy, ("internal", RESOLVER_INTERNAL_PORT)],
+            ..first
+        },
+        Command {
+            name: "sibling",
+            ports: vec![("sibling", RESOLVER_SIBLING_PORT)],
+            ..second
+        },
+    ]
+}
+
+fn one(options: &Options, internal_port: u16, sibling_port: u16) -> Command {
     let mut arguments = vec![
         Part::Resolver.role().to_owned(),
         format!("--operator-namespace={}", options.namespace),
         format!("--operator-service={}", Part::Operator.name()),
+        format!("--internal-port={internal_port}"),
+        format!("--sibling-port={sibling_port}"),
     ];
     arguments.extend(watch_flags(options));
     Command {
+        name: Part::Resolver.role(),
         arguments,
         environment: vec![(RESOLVER_NAMESPACE, options.namespace.clone())],
-        ports: vec![
-            ("proxy", RESOLVER_PROXY_PORT),
-            ("internal", RESOLVER_INTERNAL_PORT),
-        ],
-        health_port: RESOLVER_INTERNAL_PORT,
+        ports: Vec::new(),
+        health_port: internal_port,
         metrics_port: RESOLVER_INTERNAL_PORT,
         // A whole hold, and time to end in order.
         grace_seconds: Some(RESOLVER_TERMINATION_GRACE_SECONDS),
-        requests: ["100m", "128Mi"],
+        requests: ["50m", "64Mi"],
     }
 }

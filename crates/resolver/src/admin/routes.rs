@@ -10,13 +10,17 @@ use axum::{
     routing::get,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use weir_api::hold::names::http::{
     HEALTH_PATH, METRICS_PATH, QUEUE_STATUS_PATH, READY_PATH, RESOLVER_CACHE_STATUS_PATH,
     SILENT_CONNECTIONS_PATH,
 };
 
-use super::{AdminState, KnownService, silent};
+use super::{
+    AdminState, KnownService,
+    sibling::{self, Sibling},
+    silent,
+};
 use crate::metrics::Metrics;
 
 /// What is held, and why; for people.
@@ -36,12 +40,28 @@ pub(super) fn router(state: AdminState) -> Router {
         .with_state(state)
 }
 
-async fn metrics(State(state): State<AdminState>) -> impl IntoResponse {
+/// `?alone=true`: not for a sibling as well, which is who asks.
+#[derive(Deserialize)]
+struct Alone {
+    #[serde(default)]
+    alone: bool,
+}
+
+impl AdminState {
+    fn sibling(&self, alone: bool) -> Option<&Sibling> {
+        self.sibling.as_deref().filter(|_| !alone)
+    }
+}
+
+async fn metrics(State(state): State<AdminState>, Query(alone): Query<Alone>) -> impl IntoResponse {
     (state.refresh)();
-    (
-        [(CONTENT_TYPE, Metrics::CONTENT_TYPE)],
-        state.metrics.render(),
-    )
+    let mut text = state.metrics.render();
+    if let Some(sibling) = state.sibling(alone.alone) {
+        let path = format!("{METRICS_PATH}?alone=true");
+        let theirs = sibling.text(&path).await.unwrap_or_default();
+        text = sibling::merge_metrics(&text, &theirs);
+    }
+    ([(CONTENT_TYPE, Metrics::CONTENT_TYPE)], text)
 }
 
 async fn ready(State(state): State<AdminState>) -> Response {
@@ -57,6 +77,8 @@ async fn ready(State(state): State<AdminState>) -> Response {
 struct Which {
     namespace: Option<String>,
     service: Option<String>,
+    #[serde(default)]
+    alone: bool,
 }
 
 async fn queue_status(State(state): State<AdminState>, Query(which): Query<Which>) -> Response {
@@ -66,11 +88,19 @@ async fn queue_status(State(state): State<AdminState>, Query(which): Query<Which
             "name the service as ?namespace=…&service=…",
         );
     };
-    let held = (state.held)().iter().any(|report| {
+    let mut held = (state.held)().iter().any(|report| {
         *report.service.namespace == *namespace
             && *report.service.name == *service
             && report.requests > 0
     });
+    if let Some(sibling) = state.sibling(which.alone)
+        && !held
+    {
+        let reports: Option<Vec<Value>> = sibling.json(&format!("{HELD_PATH}?alone=true")).await;
+        let name = format!("{namespace}/{service}");
+        let mut reports = reports.iter().flatten();
+        held = reports.any(|report| report["service"] == *name && report["requests"] != 0);
+    }
     Json(json!({ "queueStatus": u8::from(held) })).into_response()
 }
 
@@ -86,6 +116,8 @@ struct CacheStatus {
 #[derive(Deserialize)]
 struct Unless {
     unless: Option<String>,
+    #[serde(default)]
+    alone: bool,
 }
 
 /// With `?unless=` the list is left out if it is the one that was told under that number: the operator asks every
@@ -97,7 +129,12 @@ async fn cache_status(State(state): State<AdminState>, Query(query): Query<Unles
             "give the generation of an earlier answer, a number, as ?unless=…",
         );
     };
-    let generation = (state.generation)();
+    let mut generation = (state.generation)();
+    let mut theirs = None;
+    if let Some(sibling) = state.sibling(query.alone) {
+        let both = sibling.beside(generation).await;
+        (generation, theirs) = (both.generation, both.theirs);
+    }
     let synced = state.readiness.is_synced();
     let draining = state.readiness.is_draining();
     if unless == Some(generation) {
@@ -109,7 +146,10 @@ async fn cache_status(State(state): State<AdminState>, Query(query): Query<Unles
         });
         return Json(body).into_response();
     }
-    let services = (state.services)();
+    let mut services = (state.services)();
+    if let Some(theirs) = theirs {
+        services = sibling::known_to_both(services, &theirs);
+    }
     let body = CacheStatus {
         generation,
         synced,
@@ -124,6 +164,8 @@ async fn cache_status(State(state): State<AdminState>, Query(query): Query<Unles
 struct Whence {
     peer: Option<String>,
     port_only: Option<String>,
+    #[serde(default)]
+    alone: bool,
 }
 
 async fn silent_connections(
@@ -143,6 +185,13 @@ async fn silent_connections(
         );
     };
     let found = silent::find(&(state.silent)(peer.port()), peer, port_only);
+    if let (Some(sibling), None) = (state.sibling(whence.alone), &found) {
+        let path =
+            format!("{SILENT_CONNECTIONS_PATH}?peer={peer}&port_only={port_only}&alone=true");
+        if let Some(theirs) = sibling.json::<Value>(&path).await {
+            return Json(theirs).into_response();
+        }
+    }
     let body = match found {
         Some((connection, by)) => json!({ "seen": true, "port": connection.port, "by": by }),
         None => json!({ "seen": false }),
@@ -150,8 +199,13 @@ async fn silent_connections(
     Json(body).into_response()
 }
 
-async fn held(State(state): State<AdminState>) -> Response {
-    Json((state.held)()).into_response()
+async fn held(State(state): State<AdminState>, Query(alone): Query<Alone>) -> Response {
+    let mut all: Vec<Value> = (state.held)().iter().map(|report| json!(report)).collect();
+    if let Some(sibling) = state.sibling(alone.alone) {
+        let theirs: Option<Vec<Value>> = sibling.json(&format!("{HELD_PATH}?alone=true")).await;
+        all.extend(theirs.unwrap_or_default());
+    }
+    Json(all).into_response()
 }
 
 async fn not_found() -> Response {

@@ -46,6 +46,11 @@ pub struct ResolverArgs {
     #[arg(long, value_name = "PORT", env = environment::RESOLVER_PORT, default_value_t = RESOLVER_INTERNAL_PORT, help_heading = "Listen")]
     pub internal_port: u16,
 
+    /// The internal port of another resolver in the same pod, which shares all other ports with this one: then nobody is
+    /// refused when one of them is killed
+    #[arg(long, value_name = "PORT", help_heading = "Listen")]
+    pub sibling_port: Option<u16>,
+
     /// Listen on this address only; without it on all, IPv6 and IPv4
     #[arg(long, value_name = "ADDRESS", help_heading = "Listen")]
     pub bind_address: Option<IpAddr>,

@@ -43,6 +43,7 @@ async fn every_path_answers() {
     let port = listener.local_addr().unwrap().port();
     let readiness = Arc::new(Readiness::default());
     let state = AdminState {
+        sibling: None,
         refresh: Arc::new(|| {}),
         metrics: Metrics::new(),
         readiness: Arc::clone(&readiness),
@@ -194,6 +195,7 @@ async fn a_client_that_says_nothing_is_shown_out_and_others_are_served_meanwhile
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let state = AdminState {
+        sibling: None,
         refresh: Arc::new(|| {}),
         metrics: Metrics::new(),
         readiness: Arc::default(),

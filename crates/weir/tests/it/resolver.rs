@@ -30,18 +30,23 @@ struct Resolver {
 
 impl Resolver {
     fn start(services: &Value, more: &[&str]) -> Self {
+        Self::start_with(services, 0, 0, more)
+    }
+
+    fn start_with(services: &Value, proxy: u16, internal: u16, more: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let targets = directory.path().join("targets.json");
         write(&targets, services);
         let file = targets.to_str().expect("text");
+        let (proxy, internal) = (proxy.to_string(), internal.to_string());
         let mut arguments = vec!["--log-format", "json", "resolver", "--targets", file];
         arguments.extend([
             "--bind-address",
             "127.0.0.1",
             "--proxy-port",
-            "0",
+            &proxy,
             "--internal-port",
-            "0",
+            &internal,
         ]);
         arguments.extend(more);
         let mut process = weir(&arguments)
@@ -223,6 +228,92 @@ async fn told_to_end_it_serves_what_it_holds_and_then_ends() {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(answer.contains("connection: close"), "{answer}");
     assert!(resolver.ended(), "it ends well, and in time");
+}
+
+/// Two resolvers as a pod has them.
+fn siblings(services: &Value) -> (Resolver, Resolver) {
+    let (proxy, one, other) = (free_port(), free_port(), free_port());
+    let start = |internal: u16, sibling: u16| {
+        let sibling = sibling.to_string();
+        Resolver::start_with(services, proxy, internal, &["--sibling-port", &sibling])
+    };
+    (start(one, other), start(other, one))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_refused_when_one_of_two_in_a_pod_is_killed() {
+    let app = App::start(Settings::default()).await.expect("a server");
+    let port = free_port();
+    let (one, mut other) = siblings(&web(port, &[app.http()]));
+    let own_port = SocketAddr::from(([127, 0, 0, 1], port));
+    for to in [own_port, one.proxy] {
+        let served = |resolver: &Resolver| {
+            let metrics = resolver.ask("/metrics?alone=true").1;
+            metrics.contains("elasti_resolver_incoming_requests_count")
+        };
+        eventually("both take connections", || {
+            say(to, &get("/bytes/5", "web.default")).starts_with("HTTP/1.1 200")
+                && served(&one)
+                && served(&other)
+        });
+    }
+
+    other.process.kill().expect("killed");
+    other.process.wait().expect("gone");
+    for _ in 0..200 {
+        for to in [own_port, one.proxy] {
+            let answer = say(to, &get("/bytes/5", "web.default"));
+            assert!(answer.starts_with("HTTP/1.1 200"), "{to}: {answer:?}");
+        }
+    }
+    let (status, known) = one.ask("/crd-cache-status");
+    assert!(status == 200 && known.contains("\"web\""), "{known}");
+}
+
+#[test]
+fn one_of_two_answers_for_both() {
+    let port = free_port();
+    let (one, other) = siblings(&web(port, &[]));
+    let to = SocketAddr::from(([127, 0, 0, 1], port));
+    // Silent connections come to either; who asks for one is told by either.
+    for _ in 0..32 {
+        let silent = TcpStream::connect(to).expect("it listens");
+        let peer = silent.local_addr().expect("an address");
+        let path = format!("/silent-connections?peer={peer}");
+        for resolver in [&one, &other] {
+            eventually("the connection is seen", || {
+                resolver.ask(&path).1.contains("\"seen\":true")
+            });
+        }
+    }
+    // So do requests that are held.
+    let waiting: Vec<TcpStream> = (0..32)
+        .map(|_| {
+            let mut stream = TcpStream::connect(to).expect("it listens");
+            let request = get("/bytes/5", "web.default");
+            stream.write_all(request.as_bytes()).expect("sent");
+            stream
+        })
+        .collect();
+    for resolver in [&one, &other] {
+        eventually("all are held", || resolver.held() == 32);
+        let status = resolver.ask("/queue-status?namespace=default&service=web").1;
+        assert!(status.contains(":1"), "{status}");
+        let metrics = resolver.ask("/metrics").1;
+        let families = metrics.lines().filter(|line| line.starts_with("# TYPE"));
+        let mut families: Vec<&str> = families.collect();
+        let count = families.len();
+        families.sort_unstable();
+        families.dedup();
+        assert_eq!(families.len(), count, "no family is there twice");
+        assert!(metrics.contains("process=\"sibling\""), "{metrics}");
+    }
+    // A service is known when both know it.
+    let known = |resolver: &Resolver| resolver.ask("/crd-cache-status").1.contains("\"web\"");
+    assert!(known(&one) && known(&other));
+    other.change(&json!([]));
+    eventually("one of them has forgotten it", || !known(&one));
+    drop(waiting);
 }
 
 #[test]

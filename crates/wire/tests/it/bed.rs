@@ -97,6 +97,7 @@ impl Default for Plan {
                     idle_for: Duration::from_mins(1),
                 },
                 http2: true,
+                share_ports: false,
             },
             limits: Limits {
                 total: room,

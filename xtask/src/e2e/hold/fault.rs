@@ -63,11 +63,10 @@ pub(super) fn renew(site: &Site) -> Result<()> {
         let selector = format!("-lapp.kubernetes.io/component={component}");
         let pods = kube::get(&site.cluster, &["-n", NAMESPACE, "pods", &selector])?;
         for pod in pods["items"].as_array().into_iter().flatten() {
-            let status = &pod["status"]["containerStatuses"][0];
-            if let (Some(1..), Some(name)) = (
-                status["restartCount"].as_u64(),
-                pod["metadata"]["name"].as_str(),
-            ) {
+            let containers = pod["status"]["containerStatuses"].as_array();
+            let mut containers = containers.into_iter().flatten();
+            let has_restarted = containers.any(|it| it["restartCount"].as_u64() > Some(0));
+            if let (true, Some(name)) = (has_restarted, pod["metadata"]["name"].as_str()) {
                 kube::run(
                     &site.cluster,
                     &["-n", NAMESPACE, "delete", "pod", name, "--wait=false"],
@@ -127,8 +126,9 @@ fn pods(site: &Site, component: &str) -> Result<Vec<String>> {
     let pods = kube::get(&site.cluster, &["-n", NAMESPACE, "pods", &selector])?;
     let items = pods["items"].as_array().into_iter().flatten();
     let stays = |pod: &&serde_json::Value| {
-        pod["metadata"]["deletionTimestamp"].is_null()
-            && pod["status"]["containerStatuses"][0]["ready"] == true
+        let containers = pod["status"]["containerStatuses"].as_array();
+        let mut containers = containers.into_iter().flatten();
+        pod["metadata"]["deletionTimestamp"].is_null() && containers.all(|it| it["ready"] == true)
     };
     let name = |pod: &serde_json::Value| pod["metadata"]["name"].as_str().map(str::to_owned);
     Ok(items.filter(stays).filter_map(name).collect())

@@ -21,7 +21,7 @@ pub(super) struct Sum {
     count: f64,
 }
 
-/// By resolver and phase.
+/// By resolver, which is a process of a pod, and phase.
 pub(super) type Sums = BTreeMap<(String, String), Sum>;
 
 /// Asks all resolvers that answer; one that was killed begins anew, and is not missed.
@@ -38,8 +38,10 @@ pub(super) fn read(site: &Site, namespace: &str) -> Result<Sums> {
         let network = site.cluster.network();
         let asked = network.inside(|| http::get(address, PORT, "/metrics"));
         if let Ok(answer) = asked.context("cannot ask the resolvers")? {
-            let phases = parse(&answer.body, namespace).into_iter();
-            all.extend(phases.map(|(phase, sum)| ((name.to_owned(), phase), sum)));
+            let found = parse(&answer.body, namespace).into_iter();
+            all.extend(
+                found.map(|((process, phase), sum)| ((format!("{name}{process}"), phase), sum)),
+            );
         }
     }
     Ok(all)
@@ -62,9 +64,9 @@ pub(super) fn between(before: &Sums, after: &Sums) -> BTreeMap<String, f64> {
     phases
 }
 
-/// By phase, of the services of one namespace.
-fn parse(metrics: &str, namespace: &str) -> BTreeMap<String, Sum> {
-    let mut phases: BTreeMap<String, Sum> = BTreeMap::new();
+/// By process and phase, of the services of one namespace.
+fn parse(metrics: &str, namespace: &str) -> BTreeMap<(String, String), Sum> {
+    let mut phases: BTreeMap<(String, String), Sum> = BTreeMap::new();
     for line in metrics.lines() {
         let Some((series, value)) = line.rsplit_once(' ') else {
             continue;
@@ -78,7 +80,9 @@ fn parse(metrics: &str, namespace: &str) -> BTreeMap<String, Sum> {
         else {
             continue;
         };
-        let sum = phases.entry(phase.to_owned()).or_default();
+        let process = label(labels, "process").unwrap_or_default();
+        let key = (process.to_owned(), phase.to_owned());
+        let sum = phases.entry(key).or_default();
         match name.strip_prefix(METRIC) {
             Some("_sum") => sum.seconds += value,
             Some("_count") => sum.count += value,
@@ -104,17 +108,22 @@ weir_resolver_wake_seconds_bucket{phase=\"ready\",namespace=\"shop\",source=\"ec
 weir_resolver_wake_seconds_sum{phase=\"ready\",namespace=\"shop\",source=\"echo\"} 2.5
 weir_resolver_wake_seconds_count{phase=\"ready\",namespace=\"shop\",source=\"echo\"} 2
 weir_resolver_wake_seconds_sum{phase=\"ready\",namespace=\"other\",source=\"echo\"} 99
+weir_resolver_wake_seconds_sum{process=\"sibling\",phase=\"ready\",namespace=\"shop\",source=\"echo\"} 1.5
+weir_resolver_wake_seconds_count{process=\"sibling\",phase=\"ready\",namespace=\"shop\",source=\"echo\"} 1
 weir_resolver_held_requests 7
 ";
 
     #[test]
     fn sums_are_read_of_one_namespace() {
         let found = parse(METRICS, "shop");
-        let ready = Sum {
-            seconds: 2.5,
-            count: 2.0,
+        let sum = |process: &str, seconds, count| {
+            let key = (process.to_owned(), "ready".to_owned());
+            (key, Sum { seconds, count })
         };
-        assert_eq!(found, BTreeMap::from([("ready".to_owned(), ready)]));
+        assert_eq!(
+            found,
+            BTreeMap::from([sum("", 2.5, 2.0), sum("sibling", 1.5, 1.0)])
+        );
     }
 
     #[test]
