@@ -20,3 +20,4 @@ mod restarts;
 mod several;
 mod starts;
 mod triggers;
+mod websocket;
