@@ -1,13 +1,15 @@
 //! Hold on a real cluster, as it is installed: each behaviour that a release must have, by its name.
 //!
 //! [`bed`] installs Weir and gives each test a namespace, [`objects`] reads and writes what is in it, [`echo`] is what is put to sleep,
-//! [`client`] sends requests straight to the Service's address: tests run where that exists.
+//! [`client`] sends requests straight to the Service's address: tests run where that exists. [`second`] is another installation, for
+//! tests that need other settings.
 
 mod bed;
 mod client;
 mod echo;
 mod install;
 mod objects;
+mod second;
 
 mod by_hand;
 mod deletion;
@@ -17,6 +19,7 @@ mod keda;
 mod requests;
 mod resolvers;
 mod restarts;
+mod scoped;
 mod several;
 mod starts;
 mod triggers;
