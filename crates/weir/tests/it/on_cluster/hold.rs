@@ -16,6 +16,7 @@ mod deletion;
 mod following;
 mod grpc;
 mod keda;
+mod limits;
 mod requests;
 mod resolvers;
 mod restarts;
