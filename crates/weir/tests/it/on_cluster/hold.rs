@@ -15,6 +15,7 @@ mod by_hand;
 mod deletion;
 mod following;
 mod grpc;
+mod hpa;
 mod keda;
 mod limits;
 mod requests;
