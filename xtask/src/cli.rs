@@ -213,6 +213,12 @@ pub(crate) struct HoldArgs {
     /// As many cycles again with each of these
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) with_faults: Vec<Fault>,
+    /// How many cycles with each of them [default: as many as without]
+    #[arg(long, requires = "with_faults")]
+    pub(crate) fault_cycles: Option<u32>,
+    /// Take the programs that `cargo xtask test` builds: quicker to begin with, and times have no goals
+    #[arg(long)]
+    pub(crate) dev: bool,
     /// Leave the cluster up
     #[arg(long)]
     pub(crate) keep: bool,

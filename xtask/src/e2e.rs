@@ -21,12 +21,16 @@ pub(crate) fn run(scenario: E2eCommand) -> Result<ExitCode> {
         rate,
         json,
         with_faults,
+        fault_cycles,
+        dev,
         keep,
     } = arguments;
     let figures = hold::run(&hold::Options {
         cycles,
         rate,
         faults: with_faults,
+        fault_cycles: fault_cycles.unwrap_or(cycles),
+        is_dev: dev,
         keep,
     })?;
     bench::finish("hold", &figures, json.as_deref())

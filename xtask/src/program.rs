@@ -1,6 +1,9 @@
-//! Builds a program of this workspace for release, and says where it is.
+//! Builds a program of this workspace, for release or as tests have it, and says where it is.
 
-use std::{path::PathBuf, process::Stdio};
+use std::{
+    path::PathBuf,
+    process::{Command, Stdio},
+};
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -34,6 +37,7 @@ pub(crate) const LAB_APP: Program = Program {
 struct Message {
     executable: Option<PathBuf>,
     target: Option<Target>,
+    profile: Option<Profile>,
 }
 
 #[derive(Deserialize)]
@@ -41,12 +45,29 @@ struct Target {
     name: String,
 }
 
+#[derive(Deserialize)]
+struct Profile {
+    /// It is the program's unit tests, not the program.
+    test: bool,
+}
+
 impl Program {
-    /// Builds it, if need be.
+    /// Builds it for release, if need be.
     pub(crate) fn build(&self) -> Result<PathBuf> {
         let mut command = repository::cargo();
         command.args(["build", "--release", "--package", self.package]);
         command.args(["--bin", self.name]).args(self.features);
+        self.build_by(command)
+    }
+
+    /// The one that `cargo xtask test` builds, so that after it nothing has to be built.
+    pub(crate) fn build_for_tests(&self) -> Result<PathBuf> {
+        let mut command = repository::cargo();
+        command.args(["test", "--all-features", "--workspace", "--no-run"]);
+        self.build_by(command)
+    }
+
+    fn build_by(&self, mut command: Command) -> Result<PathBuf> {
         command.arg("--message-format=json-render-diagnostics");
         let built = command.stderr(Stdio::inherit()).output();
         let built = built.context("cannot run cargo")?;
@@ -63,6 +84,7 @@ fn find(json_lines: &str, name: &str) -> Option<PathBuf> {
         .lines()
         .filter_map(|line| serde_json::from_str::<Message>(line).ok())
         .filter(|message| message.target.as_ref().is_some_and(|t| t.name == name))
+        .filter(|message| message.profile.as_ref().is_none_or(|profile| !profile.test))
         .find_map(|message| message.executable)
 }
 
@@ -74,7 +96,8 @@ mod tests {
     fn the_program_is_found_among_all_that_cargo_says() {
         let lines = r#"
             {"reason":"compiler-artifact","target":{"name":"weir_api"},"executable":null}
-            {"reason":"compiler-artifact","target":{"name":"weir"},"executable":"/t/release/weir"}
+            {"reason":"compiler-artifact","target":{"name":"weir"},"profile":{"test":true},"executable":"/t/release/deps/weir-1"}
+            {"reason":"compiler-artifact","target":{"name":"weir"},"profile":{"test":false},"executable":"/t/release/weir"}
             {"reason":"build-finished","success":true}"#;
         assert_eq!(find(lines, "weir"), Some("/t/release/weir".into()));
         assert_eq!(find(lines, "weir_api"), None);

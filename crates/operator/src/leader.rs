@@ -50,6 +50,8 @@ pub struct Timing {
     pub lease: Duration,
     /// From one look or renewal to the next.
     pub renew: Duration,
+    /// A leader that has not renewed for so long is silent: what cannot wait for the end of the Lease is done by others.
+    pub silence: Duration,
     /// A leader that could not renew for so long ends.
     pub deadline: Duration,
 }
@@ -61,6 +63,8 @@ pub enum Leadership {
     Follower {
         /// Who holds the Lease.
         leader: Option<String>,
+        /// They have not been heard of for a while.
+        is_silent: bool,
     },
     /// This process.
     Leader,
@@ -78,7 +82,8 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             lease: Duration::from_secs(15),
-            renew: Duration::from_secs(2),
+            renew: Duration::from_secs(1),
+            silence: Duration::from_secs(3),
             deadline: Duration::from_secs(10),
         }
     }
@@ -134,7 +139,7 @@ pub async fn lead(
             Look::Taken(held) => break held,
             Look::Wait(pause) => pause,
         };
-        follow(&tell, candidate.leader());
+        follow(&tell, candidate.leader(), candidate.is_silent());
         tokio::select! {
             () = &mut stop => return Ok(()),
             () = sleep(pause) => {}
@@ -149,7 +154,7 @@ pub async fn lead(
         error = holder.hold() => Some(error),
     };
     // First nobody leads here, then another process may.
-    follow(&tell, None);
+    follow(&tell, None, false);
     if let Some(error) = lost {
         return Err(error);
     }
@@ -158,18 +163,28 @@ pub async fn lead(
 }
 
 /// Told only when it is news.
-fn follow(tell: &watch::Sender<Leadership>, leader: Option<&str>) {
+fn follow(tell: &watch::Sender<Leadership>, leader: Option<&str>, is_silent: bool) {
     let now = Leadership::Follower {
         leader: leader.map(str::to_owned),
+        is_silent,
     };
-    let is_news = tell.send_if_modified(|known| {
-        let differs = *known != now;
-        if differs {
-            *known = now.clone();
-        }
-        differs
-    });
-    if is_news && let Some(leader) = leader {
-        tracing::info!(%leader, "another process leads");
+    let before = tell.borrow().clone();
+    if now == before {
+        return;
     }
+    let was = |of: &Leadership| match of {
+        Leadership::Follower { leader, .. } => leader.clone(),
+        Leadership::Leader => None,
+    };
+    match leader {
+        Some(leader) if is_silent => {
+            tracing::warn!(%leader, "the process that leads is not heard of");
+        }
+        Some(leader) if was(&before).as_deref() != Some(leader) => {
+            tracing::info!(%leader, "another process leads");
+        }
+        Some(leader) => tracing::info!(%leader, "the process that leads is heard of again"),
+        None => {}
+    }
+    tell.send_replace(now);
 }

@@ -28,7 +28,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use weir_api::hold::{PortAllotment, names::SERVICE_NAME_LABEL};
 use weir_role::cluster::{self, ObjectId, Update};
 
-use crate::elasti_service::plan::facts::Knows;
+use weir_hold::facts::Knows;
 
 /// Where resolvers are, and how often they are asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +119,11 @@ impl Resolvers {
         ports: &[PortAllotment],
     ) -> Vec<(Resolver, Knows)> {
         self.known().for_service(service, ports)
+    }
+
+    /// The ones that are there and have not answered for a while.
+    pub fn lost(&self) -> BTreeSet<IpAddr> {
+        self.known().lost()
     }
 
     /// Asks all ready ones: which of them has a silent connection from this address?

@@ -97,7 +97,10 @@ pub async fn run_until(
     let (end_lead, lead_ends) = watch::channel(false);
     let (end_all, all_ends) = watch::channel(false);
     let (synced, is_synced) = watch::channel(false);
-    let (lead, leadership) = watch::channel(Leadership::Follower { leader: None });
+    let (lead, leadership) = watch::channel(Leadership::Follower {
+        leader: None,
+        is_silent: false,
+    });
     let client = cluster::client(settings.cluster.kubeconfig.as_deref()).await?;
     let mut tasks = JoinSet::new();
     let context = context(&settings, client.clone(), &all_ends, &mut tasks);

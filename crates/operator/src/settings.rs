@@ -19,7 +19,7 @@ use weir_api::hold::names::environment::{
     ACCEPTED_AND_IGNORED, PROMETHEUS_AUTHORIZATION_HEADER, SENTRY_DSN,
 };
 
-use crate::{elasti_service::plan, leader::LeaderSettings};
+use crate::leader::LeaderSettings;
 
 /// Where Kubernetes is told to write the pod's namespace and its name.
 const POD_NAMESPACE: &str = "POD_NAMESPACE";
@@ -250,7 +250,7 @@ impl Settings {
     }
 
     /// The part of it that decisions rest on.
-    pub fn plan(&self) -> plan::Settings {
+    pub fn plan(&self) -> weir_hold::Settings {
         let Times {
             polling_interval: _,
             sync_period,
@@ -258,12 +258,12 @@ impl Settings {
             fail_open_after,
             hold,
         } = self.times;
-        plan::Settings {
+        weir_hold::Settings {
             sync_period,
             cut_over_timeout,
             fail_open_after,
             hold_timeout: hold,
-            ..plan::Settings::default()
+            ..weir_hold::Settings::default()
         }
     }
 }

@@ -10,6 +10,7 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     sync::Semaphore,
     task::JoinSet,
@@ -29,6 +30,21 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Answers until `shutdown`; then what is under way is cut, since nobody needs it any more.
 pub async fn serve(listener: TcpListener, router: Router, shutdown: impl Future<Output = ()>) {
+    serve_through(listener, router, async |stream| Some(stream), shutdown).await;
+}
+
+/// The same over connections that something is done with first, such as to shake hands; it may turn them down, and must
+/// not take for ever.
+pub async fn serve_through<S, F>(
+    listener: TcpListener,
+    router: Router,
+    open: impl Fn(TcpStream) -> F + Send + Sync + 'static,
+    shutdown: impl Future<Output = ()>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    F: Future<Output = Option<S>> + Send,
+{
+    let open = Arc::new(open);
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     let mut shutdown = pin!(shutdown);
@@ -42,11 +58,14 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: impl Future<
             Some(_) = connections.join_next() => {}
             (accepted, place) = accepted => match accepted {
                 Ok((stream, _)) => {
-                    let answer = answer(stream, router.clone());
+                    let (open, router) = (Arc::clone(&open), router.clone());
                     connections.spawn(async move {
                         let _place = place;
+                        let Some(stream) = open(stream).await else {
+                            return;
+                        };
                         // An end by time-out or by a client's mistake concerns nobody else.
-                        let _ = timeout(CONNECTION_TIMEOUT, answer).await;
+                        let _ = timeout(CONNECTION_TIMEOUT, answer(stream, router)).await;
                     });
                 }
                 Err(error) => {
@@ -58,7 +77,10 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: impl Future<
     }
 }
 
-async fn answer(stream: TcpStream, router: Router) -> hyper::Result<()> {
+async fn answer<S>(stream: S, router: Router) -> hyper::Result<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIMEOUT)

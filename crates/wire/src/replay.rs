@@ -27,6 +27,8 @@ const LARGEST_PIECE: usize = 2 * READ_BUFFER;
 #[derive(Debug)]
 pub(crate) struct Reading {
     kept: Blocks,
+    /// The memory that takes, with the trailers.
+    memory: usize,
     trailers: Option<HeaderMap>,
     rest: Option<Incoming>,
     /// There is no room for more: the rest stays where it is.
@@ -47,6 +49,7 @@ pub(crate) enum Read {
 pub(crate) struct Replay {
     pieces: Vec<Bytes>,
     length: usize,
+    memory: usize,
     trailers: Option<HeaderMap>,
     rest: Mutex<Rest>,
 }
@@ -77,6 +80,7 @@ impl Reading {
         };
         Self {
             kept: Blocks::default(),
+            memory: 0,
             trailers: None,
             rest,
             is_full: false,
@@ -121,6 +125,7 @@ impl Reading {
                     return Poll::Pending;
                 }
             };
+            self.memory += kept;
             room.shrink(LARGEST_PIECE.saturating_sub(kept));
             // With heads longer than the read buffer it may be more. That is here already, so it is only counted.
             if kept > LARGEST_PIECE && !room.grow(kept - LARGEST_PIECE) {
@@ -150,6 +155,7 @@ impl Reading {
     pub(crate) fn finish(self) -> Arc<Replay> {
         Arc::new(Replay {
             length: self.kept.length(),
+            memory: self.memory,
             pieces: self.kept.into_pieces(),
             trailers: self.trailers,
             rest: Mutex::new(self.rest.map_or(Rest::None, Rest::Untouched)),
@@ -158,6 +164,11 @@ impl Reading {
 }
 
 impl Replay {
+    /// The memory that it takes.
+    pub(crate) fn memory(&self) -> usize {
+        self.memory
+    }
+
     /// Whether it can be sent, from its first byte on.
     pub(crate) fn can_be_sent(&self) -> bool {
         !matches!(*lock(&self.rest), Rest::Taken)

@@ -33,14 +33,18 @@ pub(crate) struct Options {
     pub(crate) cycles: u32,
     /// Requests per second, of all clients together.
     pub(crate) rate: u32,
-    /// What is broken; each of them has as many cycles of its own.
+    /// What is broken; each of them has cycles of its own.
     pub(crate) faults: Vec<Fault>,
+    /// How many.
+    pub(crate) fault_cycles: u32,
+    /// With the programs that tests use, which are slower: times are told without goals.
+    pub(crate) is_dev: bool,
     /// Leave the cluster up.
     pub(crate) keep: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<Vec<Figure>> {
-    let site = Site::prepare(options.cycles > 0)?;
+    let site = Site::prepare(options.cycles > 0, options.is_dev)?;
     let outcome = measure(&site, options);
     match &outcome {
         Ok(_) if !options.keep => site.leave()?,
@@ -61,7 +65,7 @@ fn measure(site: &Site, options: &Options) -> Result<Vec<Figure>> {
     for fault in undisturbed.chain(options.faults.iter().copied().map(Some)) {
         let campaign = campaign::run(site, &target, options, fault)?;
         println!("{}", figures::table(&campaign));
-        all.extend(figures::of_campaign(&campaign));
+        all.extend(figures::of_campaign(&campaign, options.is_dev));
     }
     Ok(all)
 }

@@ -3,13 +3,8 @@
 //! The certificate is self-signed: it keeps what is sent from others' eyes, and Prometheus is told not to check it, as
 //! with other operators. Who may read is decided by their token.
 
-use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
-use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::{
     ServerConfig,
@@ -19,24 +14,15 @@ use rustls::{
 use thiserror::Error;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
-    task::JoinSet,
-    time::{sleep, timeout},
+    time::timeout,
 };
 use tokio_rustls::TlsAcceptor;
+use weir_role::internal_port;
 
 use super::{AdminState, routes};
 
-/// A client has so long to shake hands, and as long to send its headers.
+/// A client has so long to shake hands.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// No connection lasts longer.
-const CONNECTION: Duration = Duration::from_mins(5);
-/// Request line and headers; a token is about 1 KiB.
-const HEADER_BYTES: usize = 16 * 1024;
-/// Prometheus, and some people.
-const CONNECTIONS: usize = 64;
-/// After an accept that failed, such as for want of file descriptors.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// Why metrics cannot be told over TLS.
 #[derive(Debug, Error)]
@@ -56,46 +42,13 @@ pub async fn serve(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), SecureError> {
     let acceptor = TlsAcceptor::from(Arc::new(certified()?));
-    let service = TowerToHyperService::new(routes::metrics_for_some(state));
-    let answer = async move |stream: TcpStream| {
-        let Ok(Ok(stream)) = timeout(HANDSHAKE, acceptor.accept(stream)).await else {
-            // Who does not speak TLS, or too slowly, concerns nobody else.
-            return;
-        };
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HANDSHAKE)
-            .max_buf_size(HEADER_BYTES)
-            .serve_connection(TokioIo::new(stream), service.clone());
-        let _ = timeout(CONNECTION, connection).await;
+    let open = move |stream: TcpStream| {
+        let accepted = acceptor.accept(stream);
+        // Who does not speak TLS, or too slowly, concerns nobody else.
+        async move { timeout(HANDSHAKE, accepted).await.ok()?.ok() }
     };
-    let answer = Arc::new(answer);
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    let mut connections = JoinSet::new();
-    let mut shutdown = pin!(shutdown);
-    loop {
-        let accepted = async {
-            let place = Arc::clone(&places).acquire_owned().await;
-            (listener.accept().await, place)
-        };
-        tokio::select! {
-            () = &mut shutdown => return Ok(()),
-            Some(_) = connections.join_next() => {}
-            (accepted, place) = accepted => match accepted {
-                Ok((stream, _)) => {
-                    let answer = Arc::clone(&answer);
-                    connections.spawn(async move {
-                        let _place = place;
-                        answer(stream).await;
-                    });
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "a connection to the port of secured metrics cannot be accepted");
-                    sleep(PAUSE).await;
-                }
-            }
-        }
-    }
+    internal_port::serve_through(listener, routes::metrics_for_some(state), open, shutdown).await;
+    Ok(())
 }
 
 fn certified() -> Result<ServerConfig, SecureError> {

@@ -9,17 +9,12 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Client, Resource};
 use weir_api::hold::ElastiService;
+use weir_hold::Memory;
 use weir_role::cluster::ObjectId;
 
 use super::{
-    clock::Clock,
-    fail_open::FailOpen,
-    hands::Hands,
-    plan::{self, Memory},
-    ports::PortBook,
-    queue::SharedQueue,
-    triggers::Board,
-    world::World,
+    clock::Clock, fail_open::FailOpen, hands::Hands, ports::PortBook, queue::SharedQueue,
+    triggers::Board, world::World,
 };
 use crate::{
     events::{Events, Note, NoteKind},
@@ -49,7 +44,7 @@ pub struct Context {
     /// What Prometheus reads.
     pub metrics: Arc<OperatorMetrics>,
     /// The time spans of decisions.
-    pub settings: plan::Settings,
+    pub settings: weir_hold::Settings,
     /// The resolvers' shared port.
     pub shared_port: u16,
     /// Whether Services get ports of their own.
@@ -92,7 +87,7 @@ impl Context {
         let mut wakes = lock(&self.wakes);
         let recent = wakes
             .get(id)
-            .is_some_and(|asked| now < plan::settings::after(*asked, WAKE_LASTS));
+            .is_some_and(|asked| now < weir_hold::settings::after(*asked, WAKE_LASTS));
         if !recent {
             wakes.remove(id);
         }

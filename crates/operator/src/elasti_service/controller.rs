@@ -1,6 +1,7 @@
 //! The loop: takes in what the watches say, and looks at who is touched, several at a time.
 //!
-//! Every operator follows the watches, so that it can wake targets. Only the leader looks after objects.
+//! Every operator follows the watches, so that it can wake targets. Only the leader looks after objects; [`stand_in`] says
+//! what others do while it is silent.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,6 +17,7 @@ use weir_role::cluster::ObjectId;
 use super::{
     context::{Context, lock},
     reconcile::reconcile,
+    stand_in::stand_in,
     watches,
     world::rank,
 };
@@ -41,8 +43,10 @@ pub async fn run(
     let mut fail_open = interval(Duration::from_secs(1) / FAIL_OPEN_WAKES_PER_SECOND);
     fail_open.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut leads = false;
+    let mut standing_in: JoinSet<()> = JoinSet::new();
     loop {
         let wake_up = next_moment(&context);
+        let mut is_news = true;
         tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => break,
@@ -65,7 +69,18 @@ pub async fn run(
                 let granted = lock(&context.fail_open).grant();
                 context.queue.mark(granted);
             }
-            () = sleep_until(wake_up) => {}
+            Some(_) = standing_in.join_next() => is_news = false,
+            () = sleep_until(wake_up) => is_news = false,
+        }
+        let is_silent = matches!(
+            *leadership.borrow(),
+            Leadership::Follower {
+                is_silent: true,
+                ..
+            }
+        );
+        if is_news && is_silent && *synced.borrow() && standing_in.is_empty() {
+            standing_in.spawn(stand_in(Arc::clone(&context)));
         }
         let is_leader = leadership.borrow().is_leader() && *synced.borrow();
         if is_leader && !leads {

@@ -13,12 +13,12 @@ use weir_api::hold::{
     defaults::COOLDOWN_SECONDS,
     names::{ON_DELETE_ANNOTATION, ON_DELETE_LEAVE, fence, report::ConditionType},
 };
+use weir_hold::facts::{
+    Autoscaler, Deletion, Facts, Group, Knows, Slice, StoredPhase, Target, Triggers, Version,
+    Wanted, Window,
+};
 
 use super::{
-    plan::facts::{
-        Autoscaler, Deletion, Facts, Group, Knows, Slice, StoredPhase, Target, Triggers, Version,
-        Wanted, Window,
-    },
     resolver_slice,
     sight::{Sight, SliceSight},
 };
@@ -61,6 +61,7 @@ pub fn facts(sight: &Sight, around: &Around<'_>) -> Facts {
             Some(Target {
                 replicas: target.replicas,
                 version: target.version.clone()?,
+                generation: target.generation,
                 ready_pods: target.ready,
                 fenced_for: fenced_for(&target.fences),
             })
@@ -74,6 +75,7 @@ pub fn facts(sight: &Sight, around: &Around<'_>) -> Facts {
         autoscaler: sight.scaler.there().and_then(|scaler| {
             Some(Autoscaler {
                 version: scaler.version.clone()?,
+                generation: scaler.generation,
                 pause: scaler.pause(around.group_names),
                 fenced_for: fenced_for(&scaler.fences),
             })

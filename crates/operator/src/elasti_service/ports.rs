@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use weir_api::{dns::short_hash, hold::PortAllotment};
 use weir_role::cluster::ObjectId;
 
-use super::plan::settings::after;
+use weir_hold::settings::after;
 
 /// Who has which port.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! One look at one ElastiService: dereference, validate, plan, apply, update status.
 //!
-//! [`gather`] reads what is known, [`upkeep`] keeps what must be there in every phase, `plan` decides the one next step
+//! [`gather`] reads what is known, [`upkeep`] keeps what must be there in every phase, `weir_hold` decides the one next step
 //! and [`step`] carries it out. A look does at most one step of the plan; the change that it makes brings the next look.
 
 mod gather;
@@ -15,13 +15,13 @@ use kube::ResourceExt;
 use thiserror::Error;
 use tokio::time::timeout;
 use weir_api::hold::{Phase, names::report::ConditionType};
+use weir_hold::{Facts, Memory, NO_RESOLVER, Plan, Step, settings::after};
 use weir_role::cluster::ObjectId;
 
 use super::{
     context::{Context, lock},
     fresh,
     hands::HandError,
-    plan::{self, Facts, Memory, NO_RESOLVER, Plan, Step, settings::after},
     refusal::{Judgement, Told},
     status::{self, Report},
 };
@@ -124,7 +124,7 @@ async fn look(context: &Context, id: &ObjectId) -> Result<Option<Timestamp>, Loo
     let facts = gathered.facts(context, now);
     let mut memory = lock(&context.memories).get(id).cloned().unwrap_or_default();
     memory.see(&facts, now);
-    let plan = plan::next(&facts, &memory, &context.settings, now);
+    let plan = weir_hold::next(&facts, &memory, &context.settings, now);
     lock(&context.memories).insert(id.clone(), memory.clone());
     tracing::debug!(
         namespace = %id.namespace, name = %id.name, step = ?plan.step, because = plan.because, "planned"
@@ -183,10 +183,10 @@ async fn act(
         }
         Step::RemoveFinalizer if !gathered.is_deleted() => {}
         Step::ScaleToZero { .. } | Step::PauseAutoscaler { .. } | Step::RemoveSlice { .. } => {
-            if !is_confirmed(context, gathered, memory, plan).await? {
+            let Some(confirmed) = confirm(context, gathered, memory, plan).await? else {
                 return Ok(Some(after(now, SOON)));
-            }
-            step::carry_out(context, gathered, facts, plan).await?;
+            };
+            step::carry_out(context, gathered, facts, &confirmed).await?;
         }
         Step::ApplySlice { .. }
         | Step::UnpauseAutoscaler
@@ -203,22 +203,28 @@ async fn act(
     Ok(plan.look_again)
 }
 
-/// Whether the API server itself says the same as the watches: the same facts give the same step.
-async fn is_confirmed(
+/// The plan that the API server itself leads to, where that is the same step. Its versions are newer where only a
+/// status was written in between.
+async fn confirm(
     context: &Context,
     gathered: &Gathered,
     memory: &Memory,
     plan: &Plan,
-) -> Result<bool, LookError> {
+) -> Result<Option<Plan>, LookError> {
     let Some(sight) = fresh::read(&context.client, &gathered.id).await? else {
-        return Ok(false);
+        return Ok(None);
     };
     let now = context.now();
     let facts = gathered.facts_of(&sight, context, now);
     let mut memory = memory.clone();
     memory.see(&facts, now);
-    let again = plan::next(&facts, &memory, &context.settings, now);
-    Ok(again.step == plan.step)
+    let again = weir_hold::next(&facts, &memory, &context.settings, now);
+    let is_same = match (&again.step, &plan.step) {
+        (Step::ScaleToZero { .. }, Step::ScaleToZero { .. })
+        | (Step::PauseAutoscaler { .. }, Step::PauseAutoscaler { .. }) => true,
+        (again, planned) => again == planned,
+    };
+    Ok(is_same.then_some(again))
 }
 
 /// Writes the status, if it says anything new.
@@ -226,7 +232,7 @@ async fn report(
     context: &Context,
     gathered: &Gathered,
     phase: Option<Phase>,
-    conditions: &[plan::Condition],
+    conditions: &[weir_hold::Condition],
 ) -> Result<(), LookError> {
     let is_active = phase == Some(Phase::Waking);
     write_report(context, gathered, phase, conditions, is_active).await
@@ -235,7 +241,7 @@ async fn report(
 async fn record_activity(
     context: &Context,
     gathered: &Gathered,
-    conditions: &[plan::Condition],
+    conditions: &[weir_hold::Condition],
 ) -> Result<(), LookError> {
     write_report(context, gathered, None, conditions, true).await
 }
@@ -244,7 +250,7 @@ async fn write_report(
     context: &Context,
     gathered: &Gathered,
     phase: Option<Phase>,
-    conditions: &[plan::Condition],
+    conditions: &[weir_hold::Condition],
     is_active: bool,
 ) -> Result<(), LookError> {
     let object = &gathered.sight.object;

@@ -35,7 +35,7 @@ use self::{
     question::Defaults,
     table::{Asking, Table},
 };
-use super::plan::facts::Triggers;
+use weir_hold::facts::Triggers;
 
 /// Rounds follow each other neither faster nor slower than this, whatever is set.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);

@@ -15,13 +15,13 @@ use weir_api::hold::{
     ElastiService,
     names::{metrics::scale_target, report::EventReason},
 };
+use weir_hold::facts::{Pause, Version};
 use weir_role::cluster::ObjectId;
 
 use super::{
     context::{Context, lock},
     fresh,
     hands::HandError,
-    plan::facts::Pause,
     sight::Kind,
     world::sibling,
 };
@@ -90,9 +90,10 @@ async fn wake(context: &Context, id: &ObjectId, object: &ElastiService) -> WakeA
     let outcome = match outcome {
         Ok(()) => {
             let replicas = object.spec.min_target_replicas.max(1);
+            let known = at_zero(context, id);
             context
                 .hands
-                .scale_up_from_zero(kind, &target, replicas)
+                .scale_up_from_zero(kind, &target, replicas, known.as_ref())
                 .await
         }
         Err(error) => Err(error),
@@ -126,6 +127,13 @@ async fn wake(context: &Context, id: &ObjectId, object: &ElastiService) -> WakeA
             WakeAnswer::Failed(text)
         }
     }
+}
+
+/// The version of the target at which the watches saw it at zero.
+fn at_zero(context: &Context, id: &ObjectId) -> Option<Version> {
+    let sight = lock(&context.world).sight(id)?;
+    let target = sight.target.there()?;
+    target.version.clone().filter(|_| target.replicas == 0)
 }
 
 /// A paused ScaledObject takes every replica away again, so this comes first; and what the watches say of a pause may be

@@ -9,7 +9,7 @@ use weir_api::{
     hold::EnabledPeriod,
 };
 
-use super::plan::facts::Window;
+use weir_hold::facts::Window;
 
 /// What stays open for this long counts as always open: a year, and a leap day.
 const HORIZON: SignedDuration = SignedDuration::from_hours(366 * 24);

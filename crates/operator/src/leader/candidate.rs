@@ -24,6 +24,7 @@ pub(super) struct Candidate<'a> {
     /// starts an old operator after the new one.
     peers: BTreeMap<String, Sight>,
     waits_for: Option<String>,
+    is_silent: bool,
     began: Instant,
     trouble: Trouble,
 }
@@ -56,6 +57,7 @@ impl<'a> Candidate<'a> {
                 .map(|namespace| (namespace.clone(), Sight::default()))
                 .collect(),
             waits_for: None,
+            is_silent: false,
             began: Instant::now(),
             trouble: Trouble::new(&settings.namespace, &settings.name),
         }
@@ -66,6 +68,11 @@ impl<'a> Candidate<'a> {
         self.sight.holder()
     }
 
+    /// Whether who holds it had not been heard of for a while at the last look.
+    pub(super) fn is_silent(&self) -> bool {
+        self.is_silent
+    }
+
     /// Looks once, and takes it if it may.
     pub(super) async fn look(&mut self) -> Look {
         let pause = self.settings.timing.renew;
@@ -74,6 +81,10 @@ impl<'a> Candidate<'a> {
         };
         let now = self.began.elapsed();
         self.sight.look(found.as_ref().map(lease::record), now);
+        let LeaderSettings {
+            identity, timing, ..
+        } = self.settings;
+        self.is_silent = self.sight.is_silent(identity, now, timing.silence);
         let peers = self.peers_are_gone().await;
         let now = self.began.elapsed();
         match evaluate(&self.sight, &self.settings.identity, now) {

@@ -48,6 +48,12 @@ impl Sight {
         }
     }
 
+    /// Somebody else holds it and has not renewed it for so long, though they should have.
+    pub fn is_silent(&self, me: &str, now: Duration, silence: Duration) -> bool {
+        self.holder().is_some_and(|holder| holder != me)
+            && now.saturating_sub(self.since) >= silence
+    }
+
     /// Who holds it, whether or not they live.
     pub fn holder(&self) -> Option<&str> {
         self.record.as_ref()?.holder.as_deref()

@@ -4,7 +4,7 @@
 //! No I/O and no clock: `places` says who is there, `ask` puts the questions, and the loop around it counts the time.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     net::IpAddr,
 };
 
@@ -12,7 +12,7 @@ use weir_api::hold::PortAllotment;
 use weir_role::cluster::ObjectId;
 
 use super::{News, Resolver};
-use crate::elasti_service::plan::facts::Knows;
+use weir_hold::facts::Knows;
 
 /// All resolvers that are there.
 #[derive(Debug)]
@@ -161,6 +161,16 @@ impl Known {
         };
         self.usable()
             .map(|state| (state.resolver.clone(), knows(state)))
+            .collect()
+    }
+
+    /// The ones that have missed so many questions that they are left out.
+    pub(super) fn lost(&self) -> BTreeSet<IpAddr> {
+        let states = self.resolvers.iter();
+        let is_lost = |(_, state): &(&IpAddr, &State)| state.missed >= self.misses;
+        states
+            .filter(is_lost)
+            .map(|(address, _)| *address)
             .collect()
     }
 

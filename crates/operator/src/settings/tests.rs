@@ -49,7 +49,7 @@ fn the_defaults_are_the_contracts() {
     assert_eq!(settings.resolver, resolver);
     assert_eq!(settings.port_range, Some(10_240..=32_767));
     assert_eq!(settings.times.polling_interval, Duration::from_secs(30));
-    assert_eq!(settings.plan(), plan::Settings::default());
+    assert_eq!(settings.plan(), weir_hold::Settings::default());
     assert_eq!(settings.prometheus, Prometheus::default());
     assert_eq!(settings.notes, Vec::<String>::new());
 }

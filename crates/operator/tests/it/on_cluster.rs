@@ -13,10 +13,8 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::{RootCertStore, pki_types::CertificateDer};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weir_operator::elasti_service::{
-    plan::facts::Triggers,
-    triggers::{TriggerSettings, Verdict, client::Client},
-};
+use weir_hold::facts::Triggers;
+use weir_operator::elasti_service::triggers::{TriggerSettings, Verdict, client::Client};
 
 use crate::triggers::asker::Asker;
 

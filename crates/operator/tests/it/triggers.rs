@@ -7,10 +7,8 @@ mod server;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use weir_operator::elasti_service::{
-    plan::facts::Triggers,
-    triggers::{Secret, TriggerSettings, Verdict, client::Client},
-};
+use weir_hold::facts::Triggers;
+use weir_operator::elasti_service::triggers::{Secret, TriggerSettings, Verdict, client::Client};
 
 use self::{asker::Asker, server::Server};
 

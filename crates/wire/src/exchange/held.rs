@@ -131,8 +131,13 @@ pub(super) async fn hold(exchange: &mut Exchange) -> Result<Response<Outgoing>, 
             sleep(pause.min(deadline.saturating_duration_since(Instant::now()))).await;
         }
         if is_taken {
-            // Its place was given to the next.
-            place = Place::take(backend, bytes).map_err(|overflow| refused(exchange, overflow))?;
+            // Its place was given to the next. Its body is still here.
+            let kept = match exchange.message.as_ref().map(|message| &message.body) {
+                Some(Source::Replay(replay)) => replay.memory(),
+                Some(Source::Empty | Source::Stream(_)) | None => 0,
+            };
+            place = Place::take(backend, bytes + kept)
+                .map_err(|overflow| refused(exchange, overflow))?;
             is_taken = false;
         } else if let Err(BackendGone) = place.wait_again() {
             return Err(gone(exchange));

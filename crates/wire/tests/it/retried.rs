@@ -9,11 +9,12 @@ use socket2::SockRef;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
-    sync::mpsc,
+    sync::{Notify, mpsc},
 };
+use weir_wire::hold::Room;
 
 use crate::{
-    bed::{Bed, Note, app, in_time},
+    bed::{Bed, Note, app, in_time, is_so},
     endpoint::{Endpoint, Recorder, Seen, read_request},
 };
 
@@ -93,6 +94,43 @@ async fn one_that_refuses_is_passed_over() {
         }
     }
     assert!(bed.main.notes.count(&Note::Retried("refused")) > 0);
+}
+
+/// Or a flood of those that an endpoint has had for a while would go past the limits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_taken_and_waits_again_counts_with_its_body() {
+    const BODY: usize = 200_000;
+    let let_down = Arc::new(Notify::new());
+    let told = Arc::clone(&let_down);
+    let endpoint = Endpoint::start(move |mut stream, _| {
+        let told = Arc::clone(&told);
+        async move {
+            let seen = read_request(&mut stream, &mut Vec::new()).await;
+            assert_eq!(seen.unwrap().unwrap().body.len(), BODY);
+            told.notified().await;
+        }
+    })
+    .await;
+    let bed = Bed::new();
+    let mut client = bed.main.client().await;
+    let start = format!("PUT / HTTP/1.1\r\nhost: a\r\ncontent-length: {BODY}\r\n\r\n");
+    client.send(start).await;
+    client.send(vec![b'x'; BODY]).await;
+    let held = |least: usize| {
+        let held = bed.room.held().bytes;
+        if held >= least { Ok(()) } else { Err(held) }
+    };
+    is_so("the body is read", || held(BODY)).await;
+    bed.main.backend.set_endpoints(&[endpoint.address]);
+    is_so("it is taken", || match bed.room.held() {
+        held if held == Room::default() => Ok(()),
+        held => Err(held),
+    })
+    .await;
+    bed.main.backend.set_endpoints(&[]);
+    let_down.notify_one();
+    bed.main.waiting(1).await;
+    assert_eq!(held(BODY), Ok(()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

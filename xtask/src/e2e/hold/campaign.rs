@@ -57,7 +57,11 @@ pub(super) fn run(
         cycles: Vec::new(),
         reports: Vec::new(),
     };
-    let mut left = options.cycles;
+    let cycles = match fault {
+        None => options.cycles,
+        Some(_) => options.fault_cycles,
+    };
+    let mut left = cycles;
     while left > 0 {
         let duration = A_CYCLE * left.min(CYCLES_IN_A_ROUND) + LAST_BEGINS_BEFORE;
         let clients = Clients::start(site, target, options.rate, duration)?;
@@ -72,8 +76,8 @@ pub(super) fn run(
             left -= 1;
             println!(
                 "  cycle {} of {}, {how:?}: pod ready after {:.2} s",
-                options.cycles - left,
-                options.cycles,
+                cycles - left,
+                cycles,
                 cycle.passage.pod_start()
             );
             campaign.cycles.push(cycle);
@@ -84,6 +88,11 @@ pub(super) fn run(
 }
 
 fn cycle(site: &Site, target: &Target, log: &Log, how: How, fault: Option<Fault>) -> Result<Cycle> {
+    if fault.is_some() {
+        kube::until(PATIENCE, "what was broken is whole again", || {
+            fault::renew(site)
+        })?;
+    }
     let before = read_wakes(site, target)?;
     let from = kube::now();
     let (passage, struck) = thread::scope(|scope| {

@@ -20,7 +20,7 @@ use weir_lab::{
 };
 
 use super::kube;
-use crate::program::{LAB_APP, WEIR};
+use crate::program::{LAB_APP, Program, WEIR};
 
 /// The cluster's name; `cargo xtask cluster --name weir-e2e …` looks at it.
 const NAME: &str = "weir-e2e";
@@ -43,8 +43,15 @@ pub(super) struct Site {
 
 impl Site {
     /// Takes the cluster or starts it, and installs. Without an operator only the resolvers must be ready.
-    pub(super) fn prepare(with_operator: bool) -> Result<Self> {
-        let programs = [(WEIR_IMAGE, WEIR.build()?), (APP_IMAGE, LAB_APP.build()?)];
+    pub(super) fn prepare(with_operator: bool, is_dev: bool) -> Result<Self> {
+        let build = |program: Program| {
+            if is_dev {
+                program.build_for_tests()
+            } else {
+                program.build()
+            }
+        };
+        let programs = [(WEIR_IMAGE, build(WEIR)?), (APP_IMAGE, build(LAB_APP)?)];
         let cache = Cache::of_environment()?;
         let was_up = Cluster::open(&cache, NAME)?.is_some();
         let options = Options {
@@ -106,7 +113,8 @@ impl Site {
         Ok(())
     }
 
-    fn rolled_out(&self, deployment: &str) -> Result<()> {
+    /// Waits until all pods of a Deployment are ready.
+    pub(super) fn rolled_out(&self, deployment: &str) -> Result<()> {
         let timeout = format!("--timeout={}s", PATIENCE.as_secs());
         let deployment = format!("deployment/{deployment}");
         let arguments = ["-n", NAMESPACE, "rollout", "status", &deployment, &timeout];

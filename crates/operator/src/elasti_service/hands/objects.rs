@@ -1,5 +1,7 @@
 //! The ElastiService itself, and what is derived from it: private Service and slice.
 
+use std::{collections::BTreeSet, net::IpAddr};
+
 use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 use kube::{
     Api, ResourceExt,
@@ -10,7 +12,7 @@ use weir_api::hold::{ElastiService, ElastiServiceStatus, names::FINALIZER};
 use weir_role::cluster::ObjectId;
 
 use super::{HandError, Hands, merge, patching, posting};
-use crate::elasti_service::plan::facts::Version;
+use weir_hold::facts::Version;
 
 /// What is told of them in errors and counts.
 const STATUS: &str = "status";
@@ -70,6 +72,27 @@ impl Hands {
                 api.replace(&id.name, &posting(), &slice).await
             }
         };
+        self.wrote(SLICE, outcome).map(drop)
+    }
+
+    /// Takes these addresses out of a slice, unless none would be left.
+    pub async fn take_out(
+        &self,
+        slice: &ObjectId,
+        addresses: &BTreeSet<IpAddr>,
+    ) -> Result<(), HandError> {
+        let api: Api<EndpointSlice> = self.api(slice);
+        let found = api.get(&slice.name).await;
+        let mut found = found.map_err(|error| HandError::unreadable(SLICE, error))?;
+        let before = found.endpoints.len();
+        found.endpoints.retain(|endpoint| {
+            let mut parsed = endpoint.addresses.iter().map(|address| address.parse());
+            !parsed.any(|address| address.is_ok_and(|address| addresses.contains(&address)))
+        });
+        if found.endpoints.is_empty() || found.endpoints.len() == before {
+            return Ok(());
+        }
+        let outcome = api.replace(&slice.name, &posting(), &found).await;
         self.wrote(SLICE, outcome).map(drop)
     }
 

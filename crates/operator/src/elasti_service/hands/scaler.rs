@@ -8,10 +8,11 @@ use weir_api::hold::names::{
     KEDA_PAUSED, KEDA_PAUSED_ANNOTATION, KEDA_PAUSED_REPLICAS, KEDA_PAUSED_REPLICAS_ANNOTATION,
     PAUSED_BY_ANNOTATION, fence,
 };
+use weir_hold::facts::Version;
 use weir_role::cluster::ObjectId;
 
 use super::{HandError, Hands, merge, patching};
-use crate::elasti_service::{plan::facts::Version, sight::ScaledObject};
+use crate::elasti_service::sight::ScaledObject;
 
 /// What is told of it in errors and counts.
 const SCALER: &str = "scaled_object";

@@ -1,14 +1,18 @@
 //! Scaling, and the fence on a target.
 
 use jiff::Timestamp;
-use k8s_openapi::api::autoscaling::v1::Scale;
+use k8s_openapi::{
+    api::autoscaling::v1::{Scale, ScaleSpec},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
 use kube::{Api, api::DynamicObject};
 use serde_json::json;
 use weir_api::hold::names::fence;
+use weir_hold::facts::Version;
 use weir_role::cluster::ObjectId;
 
 use super::{HandError, Hands, merge, patching, posting};
-use crate::elasti_service::{plan::facts::Version, sight::Kind};
+use crate::elasti_service::sight::Kind;
 
 /// What is told of a scale in errors and counts.
 const SCALE: &str = "scale";
@@ -41,13 +45,35 @@ impl Hands {
         self.raise(kind, target, replicas, replicas).await
     }
 
-    /// Writes so many replicas, unless there is one; says whether there was none.
+    /// Writes so many replicas, unless there is one; says whether there was none. A version at which there was none
+    /// saves asking for it first: somebody waits.
     pub async fn scale_up_from_zero(
         &self,
         kind: Kind,
         target: &ObjectId,
         replicas: i32,
+        at_zero: Option<&Version>,
     ) -> Result<bool, HandError> {
+        if let Some(version) = at_zero {
+            let scale = Scale {
+                metadata: ObjectMeta {
+                    name: Some(target.name.to_string()),
+                    namespace: Some(target.namespace.to_string()),
+                    resource_version: Some(version.0.clone()),
+                    ..ObjectMeta::default()
+                },
+                spec: Some(ScaleSpec {
+                    replicas: Some(replicas),
+                }),
+                status: None,
+            };
+            let api = self.workloads(kind, target);
+            match self.put_scale(&api, target, &scale).await {
+                // It is not as it was known: it may not be at zero any more.
+                Err(HandError::Changed(_)) => {}
+                outcome => return outcome.map(|()| true),
+            }
+        }
         self.raise(kind, target, 1, replicas).await
     }
 

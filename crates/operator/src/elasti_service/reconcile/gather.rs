@@ -9,16 +9,16 @@ use weir_api::{
     finding::Finding,
     hold::{ElastiService, names::private_service},
 };
+use weir_hold::{
+    Facts,
+    facts::{Group, Knows, Window},
+};
 use weir_role::cluster::ObjectId;
 
 use crate::{
     elasti_service::{
         context::{Context, lock},
         dereference::{self, Around, cooldown},
-        plan::{
-            self, Facts,
-            facts::{Group, Knows, Window},
-        },
         ports::Allotted,
         refusal::{self, Judgement, Neighbours, Told},
         sight::{Seen, ServiceSight, Sight},
@@ -159,9 +159,9 @@ impl Gathered {
             let id = ObjectId::of(&*other.object);
             let (facts, memory) = other_facts(context, other, &id, names, now);
             let settings = &context.settings;
-            group.others_agree &= plan::wants_sleep(&facts, &memory, settings, now);
-            group.others_cut_over &= plan::is_cut_over(&facts, &memory, settings, now);
-            group.others_wake |= plan::wants_wake(&facts, &memory, settings, now);
+            group.others_agree &= weir_hold::wants_sleep(&facts, &memory, settings, now);
+            group.others_cut_over &= weir_hold::is_cut_over(&facts, &memory, settings, now);
+            group.others_wake |= weir_hold::wants_wake(&facts, &memory, settings, now);
         }
         group
     }
@@ -174,7 +174,7 @@ fn other_facts(
     id: &ObjectId,
     names: &[&str],
     now: Timestamp,
-) -> (Facts, plan::Memory) {
+) -> (Facts, weir_hold::Memory) {
     let status = other.object.status.as_ref();
     let ports = status.map_or(&[][..], |status| &status.ports);
     let resolvers = context

@@ -6,6 +6,7 @@ use weir_api::hold::{
     Phase,
     names::{metrics::scale_target, report::EventReason},
 };
+use weir_hold::{Facts, Plan, Step};
 use weir_role::cluster::ObjectId;
 
 use super::{LookError, gather::Gathered};
@@ -13,7 +14,6 @@ use crate::elasti_service::{
     context::{Context, lock},
     cut_over, dereference,
     hands::HandError,
-    plan::{Facts, Plan, Step},
     resolver_slice,
     sight::Kind,
     world::sibling,

@@ -126,7 +126,7 @@ async fn former_target(context: &Context, gathered: &Gathered) -> Result<(), Loo
         let replicas = object.spec.min_target_replicas.max(1);
         let woken = context
             .hands
-            .scale_up_from_zero(kind, &former, replicas)
+            .scale_up_from_zero(kind, &former, replicas, None)
             .await;
         match woken {
             Ok(_) | Err(HandError::Gone(_)) => {}

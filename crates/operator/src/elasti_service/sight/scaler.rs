@@ -11,7 +11,7 @@ use weir_api::hold::names::{
 };
 
 use super::workload::fences;
-use crate::elasti_service::plan::facts::{Pause, Version};
+use weir_hold::facts::{Pause, Version};
 
 /// A ScaledObject; all that is read of it are its annotations.
 #[derive(CustomResource, Clone, Debug, Default, Deserialize, Serialize)]
@@ -29,6 +29,8 @@ pub struct ScaledObjectSpec {}
 pub struct Scaler {
     /// Its version.
     pub version: Option<Version>,
+    /// `metadata.generation`.
+    pub generation: i64,
     /// Who paused it, if it is paused by one of ours.
     pub paused_by: Option<String>,
     /// Its annotation `paused`.
@@ -52,6 +54,7 @@ impl Scaler {
         let annotation = |key: &str| object.annotations().get(key).cloned();
         Self {
             version: object.resource_version().map(Version),
+            generation: object.metadata.generation.unwrap_or_default(),
             paused_by: annotation(PAUSED_BY_ANNOTATION),
             paused: annotation(KEDA_PAUSED_ANNOTATION),
             paused_replicas: annotation(KEDA_PAUSED_REPLICAS_ANNOTATION),
@@ -95,6 +98,7 @@ mod tests {
     fn scaler(by: Option<&str>, paused: Option<&str>, replicas: Option<&str>) -> Scaler {
         Scaler {
             version: None,
+            generation: 1,
             paused_by: by.map(str::to_owned),
             paused: paused.map(str::to_owned),
             paused_replicas: replicas.map(str::to_owned),

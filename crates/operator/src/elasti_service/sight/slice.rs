@@ -10,7 +10,7 @@ use weir_api::hold::names::{
     UID_LABEL,
 };
 
-use crate::elasti_service::plan::facts::Version;
+use weir_hold::facts::Version;
 
 /// What of an EndpointSlice matters.
 #[derive(Clone, Debug, PartialEq)]

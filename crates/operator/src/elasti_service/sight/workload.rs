@@ -10,7 +10,7 @@ use kube::{CustomResource, Resource, ResourceExt, api::ApiResource};
 use serde::{Deserialize, Serialize};
 use weir_api::hold::{ScaleTargetRef, names::FENCE_PREFIX};
 
-use crate::elasti_service::plan::facts::Version;
+use weir_hold::facts::Version;
 
 /// The kinds that are watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +28,8 @@ pub enum Kind {
 pub struct Workload {
     /// Its version.
     pub version: Option<Version>,
+    /// `metadata.generation`.
+    pub generation: i64,
     /// `spec.replicas`.
     pub replicas: i32,
     /// Ready pods, as its own status counts them.
@@ -161,6 +163,7 @@ impl Workload {
         });
         Self {
             version: object.resource_version().map(Version),
+            generation: object.meta().generation.unwrap_or_default(),
             // The API server sets it; a Rollout without it has one.
             replicas: replicas.unwrap_or(1),
             ready: ready.unwrap_or(0),

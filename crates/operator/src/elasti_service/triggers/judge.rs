@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use super::question::{Ask, Question};
-use crate::elasti_service::plan::facts::Triggers;
+use weir_hold::facts::Triggers;
 
 /// What a server said, or why it said nothing.
 #[derive(Clone, Debug, PartialEq)]

@@ -22,7 +22,7 @@ use super::{
     question::{Ask, Question},
     queue::Queue,
 };
-use crate::elasti_service::plan::facts::Triggers;
+use weir_hold::facts::Triggers;
 
 /// The state of all triggers.
 #[derive(Debug)]

@@ -43,6 +43,20 @@ fn the_other_clock_does_not_matter() {
 }
 
 #[test]
+fn a_holder_is_silent_who_has_not_renewed_for_a_while_and_only_another() {
+    let mut sight = Sight::default();
+    let silent =
+        |sight: &Sight, me: &str, seconds| sight.is_silent(me, SECOND * seconds, 3 * SECOND);
+    assert!(!silent(&sight, "a", 100), "nobody holds it");
+    sight.look(Some(record("b", 1)), 10 * SECOND);
+    assert!(!silent(&sight, "a", 12));
+    assert!(silent(&sight, "a", 13));
+    assert!(!silent(&sight, "b", 13), "it is ours");
+    sight.look(Some(record("b", 2)), 14 * SECOND);
+    assert!(!silent(&sight, "a", 16));
+}
+
+#[test]
 fn a_leader_leads_until_its_deadline() {
     assert!(still_leads(SECOND, 10 * SECOND, 10 * SECOND));
     assert!(!still_leads(SECOND, 11 * SECOND, 10 * SECOND));

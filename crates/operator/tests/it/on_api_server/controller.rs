@@ -28,7 +28,7 @@ use weir_operator::{
 use super::PATIENCE;
 
 /// An operator for one namespace.
-struct Operator {
+pub(super) struct Operator {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Result<(), RoleError>>,
 }
@@ -41,6 +41,14 @@ struct Line {
 
 impl Operator {
     async fn start(server: &ApiServer, namespace: &Namespace) -> Self {
+        Self::start_with(server, namespace, &[]).await
+    }
+
+    pub(super) async fn start_with(
+        server: &ApiServer,
+        namespace: &Namespace,
+        flags: &[&str],
+    ) -> Self {
         install(server).await;
         let kubeconfig = server.kubeconfig().to_str().unwrap();
         let name = namespace.name();
@@ -61,6 +69,7 @@ impl Operator {
             "--internal-port=0",
             "--health-probe-bind-address=0",
         ];
+        let line = line.iter().chain(flags);
         let args = Line::try_parse_from(line).unwrap().args;
         let settings = Settings::new(args, &|_| None).unwrap();
         let (stop, stopped) = oneshot::channel();
@@ -70,7 +79,7 @@ impl Operator {
         Self { stop, task }
     }
 
-    async fn stop(self) {
+    pub(super) async fn stop(self) {
         self.stop.send(()).unwrap();
         let ended = timeout(PATIENCE, self.task).await;
         ended.expect("it ends when it is told").unwrap().unwrap();
@@ -123,7 +132,7 @@ fn elasti_service(name: &str, service: &str) -> ElastiService {
     .unwrap()
 }
 
-async fn make(namespace: &Namespace, name: &str, replicas: i32) {
+pub(super) async fn make(namespace: &Namespace, name: &str, replicas: i32) {
     let params = PostParams::default();
     namespace
         .api()

@@ -20,6 +20,8 @@ use weir_operator::leader::{LeaderError, LeaderSettings, Leadership, Timing, lea
 use super::PATIENCE;
 
 const LEASE: Duration = Duration::from_secs(4);
+/// Longer than any of these tests looks at a follower, but for the one that waits for it.
+const SILENCE: Duration = Duration::from_secs(2);
 
 struct Candidate {
     identity: String,
@@ -34,10 +36,14 @@ impl Candidate {
         settings.timing = Timing {
             lease: LEASE,
             renew: Duration::from_millis(300),
+            silence: SILENCE,
             deadline: Duration::from_secs(3),
         };
         let identity = settings.identity.clone();
-        let (tell, known) = watch::channel(Leadership::Follower { leader: None });
+        let (tell, known) = watch::channel(Leadership::Follower {
+            leader: None,
+            is_silent: false,
+        });
         let (stop, stopped) = oneshot::channel();
         let client = namespace.client();
         let task = tokio::spawn(async move {
@@ -66,6 +72,7 @@ impl Candidate {
     async fn follows(&mut self, leader: &str) {
         let there = Leadership::Follower {
             leader: Some(leader.to_owned()),
+            is_silent: false,
         };
         self.until("follows", |known| *known == there).await;
     }
@@ -108,6 +115,12 @@ async fn a_killed_leader_is_followed_when_its_lease_has_run_out() {
     first.task.abort();
     let _ = (&mut first.task).await;
     let killed = Instant::now();
+    second
+        .until("the first is not heard of", |known| match known {
+            Leadership::Follower { leader, is_silent } => *is_silent && leader.is_some(),
+            Leadership::Leader => false,
+        })
+        .await;
     second.leads().await;
     // The last renewal was some moments before.
     let shortest = LEASE.saturating_sub(Duration::from_secs(1));

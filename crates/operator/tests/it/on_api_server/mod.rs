@@ -5,6 +5,7 @@ mod controller;
 mod events;
 mod leader;
 mod resolvers;
+mod stand_in;
 
 use std::time::Duration;
 

@@ -20,17 +20,15 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::Notify, time::timeout};
 use weir_api::hold::PortAllotment;
-use weir_operator::{
-    elasti_service::plan::facts::Knows,
-    resolvers::{Resolver, ResolverSettings, Resolvers},
-};
+use weir_hold::facts::Knows;
+use weir_operator::resolvers::{Resolver, ResolverSettings, Resolvers};
 use weir_role::{cluster::ObjectId, internal_port};
 
 /// Pauses between attempts grow to half a minute; usual is a tenth of a second.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// An address of this machine that others could use. Nothing is sent for it.
-fn own_address() -> IpAddr {
+pub(super) fn own_address() -> IpAddr {
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
     socket
         .connect("198.51.100.1:9")

@@ -12,10 +12,8 @@ use tokio::{
     time::{Instant, timeout},
 };
 use weir_api::hold::Trigger;
-use weir_operator::elasti_service::{
-    plan::facts::Triggers,
-    triggers::{Board, TriggerSettings, Verdict, client::Client},
-};
+use weir_hold::facts::Triggers;
+use weir_operator::elasti_service::triggers::{Board, TriggerSettings, Verdict, client::Client};
 use weir_role::cluster::ObjectId;
 
 const PATIENCE: Duration = Duration::from_mins(1);

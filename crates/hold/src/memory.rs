@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 use weir_api::hold::Phase;
 
-use super::facts::{Facts, Pause, Version};
+use super::facts::{Autoscaler, Facts, Pause, Target, Version};
 
 /// Sightings of one ElastiService.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,14 +35,60 @@ pub struct Memory {
 pub(super) struct Drain {
     /// The mark of the drain: when its phase was stored.
     pub(super) phase_since: Timestamp,
-    /// Since when this process has watched it on the versions below.
+    /// Since when this process has watched it, and nobody asked anything else of the two below.
     pub(super) watched_since: Timestamp,
-    /// The target, before this process made or trusted the slice.
-    pub(super) target: Option<Version>,
-    /// The autoscaler, likewise, until we pause it ourselves.
-    pub(super) autoscaler: Option<Version>,
+    /// The target.
+    pub(super) target: Option<Watched>,
+    /// The autoscaler, until we pause it ourselves.
+    pub(super) autoscaler: Option<Watched>,
     /// The resolver that saw the silent connection, and when.
     pub(super) seen: Option<(IpAddr, Timestamp)>,
+}
+
+/// An object that is to be written at the end of a drain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Watched {
+    /// What was asked of it when this process made or trusted the slice.
+    pub(super) asked: Asked,
+    /// Its version now. Statuses are written all the time, and must not begin a drain anew; who undoes
+    /// it leaves a fence, so no version from before that is good for a write after it.
+    pub(super) version: Version,
+}
+
+/// What somebody else changes in an object when they mean it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) generation: i64,
+    pub(super) pause: Pause,
+    pub(super) fenced_for: Option<Timestamp>,
+}
+
+impl Watched {
+    fn target(target: &Target) -> Self {
+        Self {
+            asked: Asked {
+                generation: target.generation,
+                pause: Pause::No,
+                fenced_for: target.fenced_for,
+            },
+            version: target.version.clone(),
+        }
+    }
+
+    fn autoscaler(autoscaler: &Autoscaler) -> Self {
+        Self {
+            asked: Asked {
+                generation: autoscaler.generation,
+                pause: autoscaler.pause,
+                fenced_for: autoscaler.fenced_for,
+            },
+            version: autoscaler.version.clone(),
+        }
+    }
+}
+
+fn asked(watched: Option<&Watched>) -> Option<Asked> {
+    watched.map(|watched| watched.asked)
 }
 
 impl Memory {
@@ -96,8 +142,8 @@ impl Memory {
         }
     }
 
-    /// A target or an autoscaler that somebody changed begins the watch anew: what we would write
-    /// was decided on the old one.
+    /// A target or an autoscaler of which somebody asks something else begins the watch anew: what we
+    /// would write was decided on the old one.
     fn see_drain(&mut self, facts: &Facts, now: Timestamp) {
         let Some(stored) = facts
             .stored
@@ -106,32 +152,42 @@ impl Memory {
             self.drain = None;
             return;
         };
-        let target = facts.target.as_ref().map(|target| &target.version);
+        let target = facts.target.as_ref().map(Watched::target);
         let autoscaler = facts
             .autoscaler
             .as_ref()
             .filter(|autoscaler| autoscaler.pause != Pause::Ours)
-            .map(|autoscaler| &autoscaler.version);
+            .map(Watched::autoscaler);
         // A fence is our own change, and ends the drain anyway.
         let marks = [
             facts.target.as_ref().map(|target| target.fenced_for),
             facts.autoscaler.as_ref().map(|scaler| scaler.fenced_for),
         ];
         let fenced = marks.contains(&Some(Some(stored.since)));
-        let unchanged = self.drain.as_ref().is_some_and(|drain| {
-            let same_target = drain.target.as_ref() == target;
-            let same_autoscaler = autoscaler.is_none() || drain.autoscaler.as_ref() == autoscaler;
-            drain.phase_since == stored.since && (fenced || same_target && same_autoscaler)
-        });
-        if !unchanged {
-            self.drain = Some(Drain {
-                phase_since: stored.since,
-                watched_since: now,
-                target: target.cloned(),
-                autoscaler: autoscaler.cloned(),
-                seen: None,
-            });
+        let present = self
+            .drain
+            .as_mut()
+            .filter(|drain| drain.phase_since == stored.since);
+        if let Some(drain) = present {
+            let same_target = asked(drain.target.as_ref()) == asked(target.as_ref());
+            let same_autoscaler = autoscaler.is_none()
+                || asked(drain.autoscaler.as_ref()) == asked(autoscaler.as_ref());
+            if same_target && same_autoscaler {
+                drain.target = target;
+                drain.autoscaler = autoscaler.or_else(|| drain.autoscaler.take());
+                return;
+            }
+            if fenced {
+                return;
+            }
         }
+        self.drain = Some(Drain {
+            phase_since: stored.since,
+            watched_since: now,
+            target,
+            autoscaler,
+            seen: None,
+        });
     }
 }
 

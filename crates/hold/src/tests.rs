@@ -50,6 +50,7 @@ fn awake() -> Facts {
         target: Some(Target {
             replicas: 2,
             version: version("7"),
+            generation: 1,
             ready_pods: 2,
             fenced_for: None,
         }),
@@ -93,6 +94,7 @@ fn set_replicas(mut facts: Facts, replicas: i32) -> Facts {
 fn paused(mut facts: Facts, pause: Pause) -> Facts {
     facts.autoscaler = Some(Autoscaler {
         version: version("5"),
+        generation: 1,
         pause,
         fenced_for: None,
     });

@@ -47,14 +47,14 @@ pub enum Step {
     ProbeCutOver,
     /// Pause the ScaledObject at zero, if it still has this version.
     PauseAutoscaler {
-        /// The version it had since before the slice was made.
+        /// The version it had when this was decided.
         version: Version,
     },
     /// Remove our pause, or the peers'.
     UnpauseAutoscaler,
     /// Write 0 to `/scale`, if the target still has this version.
     ScaleToZero {
-        /// The version it had since before the slice was made.
+        /// The version it had when this was decided.
         version: Version,
     },
     /// Write `/scale`; never lowers it.

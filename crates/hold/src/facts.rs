@@ -111,6 +111,8 @@ pub struct Target {
     pub replicas: i32,
     /// Its version as read with the replicas.
     pub version: Version,
+    /// `metadata.generation`: another one whenever something else is asked of it, but not with its status.
+    pub generation: i64,
     /// Ready pods, as the workload's own status counts them.
     pub ready_pods: i32,
     /// The drain after which it was fenced last; see [`super::Step::FenceTarget`].
@@ -142,6 +144,8 @@ pub enum Knows {
 pub struct Autoscaler {
     /// Its version.
     pub version: Version,
+    /// `metadata.generation`: another one with its spec, but not with its status or a pause.
+    pub generation: i64,
     /// Who paused it.
     pub pause: Pause,
     /// The drain after which it was fenced last; see [`super::Step::FenceAutoscaler`].

@@ -92,6 +92,7 @@ pub(super) struct World {
     pub(super) wake_wanted: bool,
     pub(super) replicas: i32,
     pub(super) target_version: u32,
+    pub(super) target_generation: i64,
     pub(super) target_fenced_for: Option<i64>,
     pub(super) keda: Option<Keda>,
     pub(super) slice: Option<StoredSlice>,
@@ -132,6 +133,7 @@ impl World {
             wake_wanted: false,
             replicas: start.replicas,
             target_version: 0,
+            target_generation: 0,
             target_fenced_for: None,
             keda: start.keda.then_some(keda),
             slice: None,
@@ -161,6 +163,16 @@ impl World {
         if self.replicas != replicas {
             self.replicas = replicas;
             self.target_version = self.version();
+            self.target_generation += 1;
+        }
+    }
+
+    /// Controllers write down how things are, which asks nothing of anybody.
+    pub(super) fn write_statuses(&mut self) {
+        self.target_version = self.version();
+        let version = self.version();
+        if let Some(keda) = &mut self.keda {
+            keda.version = version;
         }
     }
 
@@ -238,6 +250,9 @@ impl World {
 
     pub(super) fn tick(&mut self) {
         self.now += 1;
+        if self.start.busy_status {
+            self.write_statuses();
+        }
         for node in 0..2 {
             for part in PARTS {
                 let behind = self.is_behind(node, part);

@@ -52,6 +52,7 @@ impl World {
             target: Some(Target {
                 replicas: self.replicas,
                 version: version(self.target_version),
+                generation: self.target_generation,
                 ready_pods: i32::from(ready != 0),
                 fenced_for: self.target_fenced_for.map(time),
             }),
@@ -73,6 +74,7 @@ impl World {
                 .collect::<BTreeMap<_, _>>(),
             autoscaler: self.keda.map(|keda| Autoscaler {
                 version: version(keda.version),
+                generation: 1,
                 pause: if keda.paused { Pause::Ours } else { Pause::No },
                 fenced_for: keda.fenced_for.map(time),
             }),

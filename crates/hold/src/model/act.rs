@@ -32,7 +32,7 @@ pub(super) enum Disturbance {
     ResolverReturns(usize),
     TriggersSay(Triggers),
     Wake,
-    TargetTouched,
+    StatusesWritten,
     Delete(Deletion),
     OperatorDies,
     OperatorDiesWriting,
@@ -83,7 +83,7 @@ impl World {
     }
 
     fn disturbing(&self, acts: &mut Vec<Act>) {
-        let mut all = vec![Disturbance::OperatorDies, Disturbance::TargetTouched];
+        let mut all = vec![Disturbance::OperatorDies, Disturbance::StatusesWritten];
         if self.late.is_none() {
             all.push(Disturbance::OperatorDiesWriting);
         }
@@ -160,7 +160,7 @@ impl World {
             Disturbance::ResolverReturns(slot) => self.resolvers[slot].ready = true,
             Disturbance::TriggersSay(triggers) => self.triggers = triggers,
             Disturbance::Wake => self.wake_wanted = true,
-            Disturbance::TargetTouched => self.target_version = self.version(),
+            Disturbance::StatusesWritten => self.write_statuses(),
             Disturbance::Delete(how) => {
                 self.deletion = Some(how);
                 self.object_version = self.version();

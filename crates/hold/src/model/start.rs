@@ -10,6 +10,7 @@ pub(super) struct Start {
     pub(super) pre_stop: u8,
     pub(super) stuck_node: bool,
     pub(super) punctual: bool,
+    pub(super) busy_status: bool,
     pub(super) disturbances: u8,
 }
 
@@ -22,6 +23,7 @@ impl Start {
             pre_stop: 2,
             stuck_node: false,
             punctual: false,
+            busy_status: false,
             disturbances: 0,
         }
     }
@@ -64,6 +66,14 @@ impl Start {
     pub(super) fn with_a_punctual_operator(self) -> Self {
         Self {
             punctual: true,
+            ..self
+        }
+    }
+
+    /// The statuses of target and autoscaler are written every second.
+    pub(super) fn with_a_busy_status(self) -> Self {
+        Self {
+            busy_status: true,
             ..self
         }
     }

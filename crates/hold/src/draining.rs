@@ -101,12 +101,16 @@ fn put_to_sleep(view: &View<'_>) -> Plan {
     let because = "the target is idle, and every node leads to a resolver";
     let drain = view.memory.drain.as_ref();
     if view.facts.pause() == Pause::No
-        && let Some(version) = drain.and_then(|drain| drain.autoscaler.clone())
+        && let Some(autoscaler) = drain.and_then(|drain| drain.autoscaler.as_ref())
     {
+        let version = autoscaler.version.clone();
         return Step::PauseAutoscaler { version }.because(because);
     }
-    match drain.and_then(|drain| drain.target.clone()) {
-        Some(version) => Step::ScaleToZero { version }.because(because),
+    match drain.and_then(|drain| drain.target.as_ref()) {
+        Some(target) => {
+            let version = target.version.clone();
+            Step::ScaleToZero { version }.because(because)
+        }
         None => Plan::rest("there is no target to scale"),
     }
 }

@@ -47,6 +47,12 @@ fn awake_with_one_disturbance_in_each_way() {
 }
 
 #[test]
+fn a_status_that_is_written_every_second_keeps_nothing_awake() {
+    hold(Start::awake().with_a_busy_status());
+    hold(Start::awake().with_keda().with_a_busy_status().disturbed(1));
+}
+
+#[test]
 fn found_at_zero_with_one_disturbance() {
     hold(Start::at_zero().disturbed(1));
 }

@@ -6,7 +6,7 @@ use std::{hash::Hash, net::IpAddr};
 use jiff::Timestamp;
 
 use super::{
-    super::{Step, facts::Version},
+    super::{Step, facts::Version, memory::Watched},
     world::{Pod, World},
 };
 
@@ -91,14 +91,21 @@ impl World {
         let remembered = self.memory.slice.as_ref().map(|version| &version.0);
         key.push(u8::from(remembered == slice.as_ref()));
         if let Some(drain) = &self.memory.drain {
+            // Versions are read anew before they are sent; what was asked is compared.
+            let fence = |watched: &Watched| watched.asked.fenced_for.map(Timestamp::as_second);
+            let same_target = drain.target.as_ref().is_some_and(|target| {
+                target.asked.generation == self.target_generation
+                    && fence(target) == self.target_fenced_for
+            });
+            let same_autoscaler = drain.autoscaler.as_ref().is_some_and(|autoscaler| {
+                self.keda
+                    .is_some_and(|keda| fence(autoscaler) == keda.fenced_for)
+            });
             key.extend([
                 u8::from(Some(drain.phase_since.as_second()) == self.phase.map(|(_, since)| since)),
                 seen(&drain.watched_since),
-                u8::from(same(drain.target.as_ref(), self.target_version)),
-                u8::from(
-                    self.keda
-                        .is_some_and(|keda| same(drain.autoscaler.as_ref(), keda.version)),
-                ),
+                u8::from(same_target),
+                u8::from(same_autoscaler),
                 u8::from(drain.autoscaler.is_some()),
             ]);
             if let Some((resolver, at)) = &drain.seen {
