@@ -19,6 +19,7 @@ mod grpc;
 mod hpa;
 mod keda;
 mod limits;
+mod local;
 mod requests;
 mod resolvers;
 mod restarts;
