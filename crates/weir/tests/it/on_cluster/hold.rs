@@ -24,6 +24,7 @@ mod requests;
 mod resolvers;
 mod restarts;
 mod scoped;
+mod services;
 mod several;
 mod starts;
 mod triggers;
