@@ -6,9 +6,10 @@ use k8s_openapi::{
     api::{
         apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment},
         core::v1::{
-            Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, HTTPGetAction,
-            ObjectFieldSelector, PodSecurityContext, PodSpec, PodTemplateSpec, Probe,
-            ResourceRequirements, SeccompProfile, SecurityContext, TopologySpreadConstraint,
+            Affinity, Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, HTTPGetAction,
+            ObjectFieldSelector, PodAffinityTerm, PodAntiAffinity, PodSecurityContext, PodSpec,
+            PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile, SecurityContext,
+            TopologySpreadConstraint, WeightedPodAffinityTerm,
         },
     },
     apimachinery::pkg::{
@@ -22,6 +23,11 @@ use weir_api::hold::{
 
 use super::part::Part;
 use crate::Options;
+
+/// Label of nodes: which one it is. Every kubelet sets it.
+const NODE_LABEL: &str = "kubernetes.io/hostname";
+/// Label of nodes: the zone, where there are zones.
+const ZONE_LABEL: &str = "topology.kubernetes.io/zone";
 
 /// What one part's pods are told, and how they are looked at.
 pub(super) struct Command {
@@ -99,10 +105,8 @@ fn pod(part: Part, options: &Options, commands: Vec<Command>) -> PodSpec {
             }),
             ..PodSecurityContext::default()
         }),
-        topology_spread_constraints: Some(vec![
-            apart(part, "kubernetes.io/hostname"),
-            apart(part, "topology.kubernetes.io/zone"),
-        ]),
+        topology_spread_constraints: Some(vec![on_nodes_apart(part)]),
+        affinity: Some(in_zones_apart(part)),
         containers: commands
             .into_iter()
             .map(|command| container(options, command))
@@ -112,16 +116,43 @@ fn pod(part: Part, options: &Options, commands: Vec<Command>) -> PodSpec {
 }
 
 /// If it can be: one node is enough to begin with.
-fn apart(part: Part, topology: &str) -> TopologySpreadConstraint {
+fn on_nodes_apart(part: Part) -> TopologySpreadConstraint {
     TopologySpreadConstraint {
         max_skew: 1,
-        topology_key: topology.to_owned(),
+        topology_key: NODE_LABEL.to_owned(),
         when_unsatisfiable: "ScheduleAnyway".to_owned(),
         label_selector: Some(part.selector()),
-        // While a new version is rolled out, the old one's pods do not count.
-        match_label_keys: Some(vec!["pod-template-hash".to_owned()]),
+        match_label_keys: Some(this_version()),
         ..TopologySpreadConstraint::default()
     }
+}
+
+/// A second constraint on spreading would do this, too. But to a node that lacks the label of one of them, none of them
+/// applies; and where there are no zones, that is every node.
+fn in_zones_apart(part: Part) -> Affinity {
+    let others = PodAffinityTerm {
+        label_selector: Some(part.selector()),
+        match_label_keys: Some(this_version()),
+        topology_key: ZONE_LABEL.to_owned(),
+        ..PodAffinityTerm::default()
+    };
+    Affinity {
+        pod_anti_affinity: Some(PodAntiAffinity {
+            preferred_during_scheduling_ignored_during_execution: Some(vec![
+                WeightedPodAffinityTerm {
+                    weight: 100,
+                    pod_affinity_term: others,
+                },
+            ]),
+            ..PodAntiAffinity::default()
+        }),
+        ..Affinity::default()
+    }
+}
+
+/// While a new version is rolled out, the old one's pods do not count.
+fn this_version() -> Vec<String> {
+    vec!["pod-template-hash".to_owned()]
 }
 
 fn container(options: &Options, command: Command) -> Container {

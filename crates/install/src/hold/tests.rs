@@ -94,6 +94,18 @@ fn one_alone_has_no_budget_that_would_keep_its_node_from_being_drained() {
     assert_eq!(budgets[0]["metadata"]["name"], "weir-resolver");
 }
 
+/// A node that lacks the label of one constraint is left out of all of them, and then nothing is spread.
+#[test]
+fn pods_are_spread_by_a_label_that_every_node_has() {
+    let all = values(&hold::objects(&options()));
+    for deployment in of_kind(&all, "Deployment") {
+        let spread = &deployment["spec"]["template"]["spec"]["topologySpreadConstraints"];
+        let spread = spread.as_array().expect("constraints");
+        let keys: Vec<&Value> = spread.iter().map(|it| &it["topologyKey"]).collect();
+        assert_eq!(keys, ["kubernetes.io/hostname"]);
+    }
+}
+
 fn any_options() -> impl Strategy<Value = Options> {
     let name = "[a-z]{1,8}";
     let watched = proptest::collection::vec(name, 0..4);

@@ -1,5 +1,8 @@
 //! What cannot be held, and what a user should know about the rest: never half done, always said.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 
 use weir_api::{

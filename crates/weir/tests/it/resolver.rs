@@ -297,7 +297,9 @@ fn one_of_two_answers_for_both() {
         .collect();
     for resolver in [&one, &other] {
         eventually("all are held", || resolver.held() == 32);
-        let status = resolver.ask("/queue-status?namespace=default&service=web").1;
+        let status = resolver
+            .ask("/queue-status?namespace=default&service=web")
+            .1;
         assert!(status.contains(":1"), "{status}");
         let metrics = resolver.ask("/metrics").1;
         let families = metrics.lines().filter(|line| line.starts_with("# TYPE"));

@@ -14,6 +14,7 @@ use super::{
     echo::Echo,
     install,
     objects::{Kind, Objects},
+    second::{Second, Settings},
 };
 
 /// Longer than anything here takes: a pod that starts on a busy machine is the slowest.
@@ -31,6 +32,8 @@ pub(super) struct Bed {
     pub(super) objects: Objects,
     /// What is in Weir's.
     pub(super) weir: Objects,
+    /// Weir, where it is not the usual one.
+    pub(super) second: Option<Second>,
 }
 
 impl Bed {
@@ -44,6 +47,18 @@ impl Bed {
             weir: Objects::new(cluster.client(), install::NAMESPACE),
             cluster,
             namespace,
+            second: None,
+        }
+    }
+
+    /// A new namespace that another Weir than the usual one cares for, with these settings.
+    pub(super) async fn with_second(name: &str, settings: Settings) -> Self {
+        let bed = Self::new(name).await;
+        let second = Second::installed(&bed.cluster, bed.namespace.name(), settings).await;
+        Self {
+            weir: Objects::new(bed.cluster.client(), &second.namespace),
+            second: Some(second),
+            ..bed
         }
     }
 
@@ -144,14 +159,7 @@ impl Bed {
             if !pods.is_empty() {
                 return Err(format!("{} pods are there", pods.len()));
             }
-            for _ in 0..CONNECTIONS {
-                // It sends nothing, so nobody is woken.
-                let connect = tokio::net::TcpStream::connect(address);
-                let connected = tokio::time::timeout(CONNECT, connect).await;
-                let connected = connected.map_err(|_| "no connection yet".to_owned())?;
-                connected.map_err(|error| error.to_string())?;
-            }
-            Ok(())
+            connects(address).await
         })
         .await;
     }
@@ -161,6 +169,18 @@ impl Bed {
         self.is_in_phase(echo, "Asleep").await;
         assert_eq!(self.status(echo).await["mode"], "proxy");
         self.leads_to_resolvers(echo).await;
+    }
+
+    /// Waits until this condition of it is true, and returns what it says.
+    pub(super) async fn is_told(&self, echo: &Echo, condition: &str) -> String {
+        self.until(&format!("{} says {condition}", echo.name), || async {
+            let status = self.status(echo).await;
+            match self::condition(&status, condition) {
+                Some(it) if it["status"] == "True" => Ok(it["message"].to_string()),
+                _ => Err(format!("status: {status}")),
+            }
+        })
+        .await
     }
 
     pub(super) async fn status(&self, echo: &Echo) -> Value {
@@ -245,6 +265,23 @@ impl Bed {
     pub(super) async fn end(self) {
         self.objects.delete_all().await;
     }
+}
+
+/// Whether somebody accepts each of many connections. They send nothing, so nobody is woken.
+pub(super) async fn connects(address: SocketAddr) -> Result<(), String> {
+    for _ in 0..CONNECTIONS {
+        let connect = tokio::net::TcpStream::connect(address);
+        let connected = tokio::time::timeout(CONNECT, connect).await;
+        let connected = connected.map_err(|_| "no connection yet".to_owned())?;
+        connected.map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// The condition of this type.
+pub(super) fn condition<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
+    let mut all = status["conditions"].as_array().into_iter().flatten();
+    all.find(|it| it["type"] == kind)
 }
 
 /// Ready, and not about to go.

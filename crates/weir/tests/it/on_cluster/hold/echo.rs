@@ -16,6 +16,8 @@ pub(super) struct Echo {
     pub(super) arguments: Vec<&'static str>,
     /// How long it may take to start, where the kubelet is to wait for that.
     pub(super) startup_seconds: Option<u32>,
+    /// The node that it runs on, where that matters.
+    pub(super) node: Option<String>,
 }
 
 impl Echo {
@@ -26,6 +28,7 @@ impl Echo {
             kind: Kind::Deployment,
             arguments: Vec::new(),
             startup_seconds: None,
+            node: None,
         }
     }
 
@@ -49,6 +52,9 @@ impl Echo {
             Kind::StatefulSet => spec["serviceName"] = self.name.into(),
             Kind::Rollout => spec["strategy"] = json!({"canary": {}}),
             _ => {}
+        }
+        if let Some(node) = &self.node {
+            spec["template"]["spec"]["nodeSelector"] = json!({"kubernetes.io/hostname": node});
         }
         json!({"spec": spec})
     }

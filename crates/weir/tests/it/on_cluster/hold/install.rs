@@ -1,7 +1,7 @@
 //! Weir in the cluster, as `weir manifests` prints it: our program as an image on each node, and the lab's server beside it.
 //!
 //! The image's name has the digest of both programs in it. So a run with those of an earlier one finds them installed, and
-//! another program rolls out by itself.
+//! another program rolls out by itself. `second` puts another installation beside this one.
 
 use std::{
     fs,
@@ -25,18 +25,18 @@ pub(super) const NAMESPACE: &str = "weir";
 /// How soon triggers are heard.
 const POLLING_INTERVAL: &str = "1s";
 
-/// Installs it, once in this process.
-pub(super) async fn installed(cluster: &TestCluster) {
-    static DONE: OnceCell<()> = OnceCell::const_new();
+/// Installs it, once in this process; returns the image that it runs.
+pub(super) async fn installed(cluster: &TestCluster) -> &'static str {
+    static IMAGE: OnceCell<String> = OnceCell::const_new();
     let cluster = cluster.clone();
-    DONE.get_or_init(|| async {
+    let image = IMAGE.get_or_init(|| async {
         let install = tokio::task::spawn_blocking(move || install(&cluster));
-        install.await.expect("Weir is installed");
-    })
-    .await;
+        install.await.expect("Weir is installed")
+    });
+    image.await
 }
 
-fn install(cluster: &TestCluster) {
+fn install(cluster: &TestCluster) -> String {
     let directory = tempfile::tempdir().expect("a directory");
     let weir = Path::new(env!("CARGO_BIN_EXE_weir"));
     // Cargo tells tests where the programs of their own crate are; the others lie beside them.
@@ -59,22 +59,31 @@ fn install(cluster: &TestCluster) {
             load(cluster, name, program, directory.path());
         }
     }
-    let arguments = ["manifests", "--only", "hold", "--format", "json"];
-    let printed = output_of(&[&arguments[..], &["--image", &weir_image]].concat());
-    let mut objects: Value = serde_json::from_str(&printed).expect("JSON");
-    make_impatient(&mut objects);
+    let objects = printed(&weir_image, &[]);
     cluster.apply(&objects.to_string()).expect("it is applied");
     for deployment in ["weir-resolver", "weir-operator"] {
-        let what = format!("deployment/{deployment}");
-        let status = ["rollout", "status", &what, "--timeout=120s"];
-        let output = cluster
-            .kubectl()
-            .args(["-n", NAMESPACE])
-            .args(status)
-            .output();
-        let output = output.expect("kubectl runs");
-        assert!(output.status.success(), "{deployment}: {output:?}");
+        is_rolled_out(cluster, NAMESPACE, deployment);
     }
+    weir_image
+}
+
+/// What is to be installed, for users who do not want to wait.
+pub(super) fn printed(image: &str, arguments: &[&str]) -> Value {
+    let always = ["manifests", "--only", "hold", "--format", "json"];
+    let printed = output_of(&[&always[..], &["--image", image], arguments].concat());
+    let mut objects = serde_json::from_str(&printed).expect("JSON");
+    make_impatient(&mut objects);
+    objects
+}
+
+/// Waits until its pods are ready and no others are there.
+pub(super) fn is_rolled_out(cluster: &TestCluster, namespace: &str, deployment: &str) {
+    let what = format!("deployment/{deployment}");
+    let mut kubectl = cluster.kubectl();
+    kubectl.args(["-n", namespace, "rollout", "status", &what]);
+    let output = kubectl.arg("--timeout=120s").output();
+    let output = output.expect("kubectl runs");
+    assert!(output.status.success(), "{deployment}: {output:?}");
 }
 
 /// A copy without symbols, which is a third of the size; the program itself where that cannot be made.

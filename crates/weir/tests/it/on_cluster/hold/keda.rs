@@ -85,6 +85,47 @@ async fn a_scaled_object_is_paused_at_zero_and_resumed_by_a_wake() {
     bed.end().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scaled_object_whose_status_is_written_each_second_lets_it_sleep() {
+    let bed = Bed::new("keda-active").await;
+    let echo = Echo::new("echo");
+    bed.serve(&echo).await;
+    // Active for KEDA, which writes down when that was, and not enough for a second replica.
+    let mut active = scaled_object(&echo);
+    let metadata = &mut active["spec"]["triggers"][0]["metadata"];
+    metadata["query"] = "vector(5)".into();
+    metadata["threshold"] = "10".into();
+    bed.objects
+        .apply(Kind::ScaledObject, echo.name, &active)
+        .await;
+    let mut last = Value::Null;
+    for _ in 0..3 {
+        last = is_written_after(&bed, &echo, &last).await;
+    }
+
+    bed.apply_elasti(&echo, &held(&echo, "vector(0)")).await;
+    bed.falls_asleep(&echo).await;
+    assert_eq!(bed.replicas(&echo).await, 0);
+    bed.apply_elasti(&echo, &echo_without_triggers(&echo)).await;
+    let answer = client::get(bed.address(&echo).await, "/echo").await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(pause(&bed, &echo).await, [None, None, None]);
+    bed.is_in(&echo, "serve").await;
+    bed.end().await;
+}
+
+/// Waits until KEDA says that it was active at another time than this; returns that time.
+async fn is_written_after(bed: &Bed, echo: &Echo, last: &Value) -> Value {
+    bed.until("KEDA writes its status", || async {
+        let object = bed.objects.get(Kind::ScaledObject, echo.name).await;
+        match &object["status"]["lastActiveTime"] {
+            time if time.is_string() && time != last => Ok(time.clone()),
+            _ => Err(object["status"].to_string()),
+        }
+    })
+    .await
+}
+
 fn echo_without_triggers(echo: &Echo) -> Value {
     let mut elasti = held(echo, "vector(0)");
     elasti["spec"]["triggers"] = json!([]);

@@ -67,6 +67,41 @@ async fn headers_and_host_arrive_unchanged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whatever_host_is_named_it_is_served() {
+    let bed = Bed::new("hosts").await;
+    let echo = Echo::new("echo");
+    bed.at_zero(&echo).await;
+    let address = bed.address(&echo).await;
+    // Some look like names in the cluster, and name nothing there or something else.
+    let hosts = [
+        "shop.example.com",
+        "shop.example.com:8443",
+        "203.0.113.7",
+        "[2001:db8::7]:80",
+        "localhost",
+        "nothing.nowhere.svc.cluster.local",
+        "weir-operator.weir.svc:8013",
+    ];
+    let answers = hosts.map(|host| {
+        let request = Request::get("/echo").header("host", host);
+        let request = request.body(client::empty()).expect("a request");
+        tokio::spawn(client::send(address, request))
+    });
+    for (host, answer) in hosts.into_iter().zip(answers) {
+        let answer = answer.await.expect("an answer");
+        assert_eq!(answer.status, 200, "{host}: {answer:?}");
+        assert_ne!(answer.header("x-weir-via"), "-", "it was held");
+        let headers = &answer.json()["headers"];
+        let arrived = headers.as_array().into_iter().flatten();
+        let arrived = arrived.filter(|pair| pair[0] == "host");
+        let arrived: Vec<&Value> = arrived.map(|pair| &pair[1]).collect();
+        assert_eq!(arrived, [host]);
+    }
+    bed.is_in(&echo, "serve").await;
+    bed.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_probe_is_answered_and_wakes_nobody() {
     let bed = Bed::new("probe").await;
     let echo = Echo::new("echo");

@@ -52,17 +52,7 @@ async fn a_query_that_cannot_be_answered_puts_nothing_to_sleep() {
     bed.serve(&echo).await;
     bed.apply_elasti(&echo, &with_query(&echo, "no_such_metric"))
         .await;
-    bed.until("a condition says so", || async {
-        let status = bed.status(&echo).await;
-        let conditions = status["conditions"].as_array().cloned();
-        let mut conditions = conditions.into_iter().flatten();
-        let failing = |it: &Value| it["type"] == "TriggerFailing" && it["status"] == "True";
-        match conditions.find(failing) {
-            Some(_) => Ok(()),
-            None => Err(status.to_string()),
-        }
-    })
-    .await;
+    bed.is_told(&echo, "TriggerFailing").await;
     assert_eq!(bed.replicas(&echo).await, 1);
     bed.is_in(&echo, "serve").await;
     bed.end().await;
