@@ -16,6 +16,8 @@ pub struct Options {
     pub operator_replicas: u16,
     /// How many resolvers.
     pub resolver_replicas: u16,
+    /// Whether each of their pods has two, on the same ports.
+    pub resolver_siblings: bool,
     /// Whether the definitions of the resources are among the objects.
     pub crds: bool,
 }

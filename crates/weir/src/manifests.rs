@@ -41,9 +41,13 @@ pub(crate) struct ManifestsArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100))]
     operator_replicas: u16,
 
-    /// How many resolvers
+    /// How many pods of resolvers
     #[arg(long, value_name = "COUNT", default_value_t = RESOLVER_REPLICAS.unsigned_abs() as u16, value_parser = clap::value_parser!(u16).range(1..=1000))]
     resolver_replicas: u16,
+
+    /// Whether each of those pods has two resolvers on the same ports: when one is killed, nobody is refused
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true")]
+    resolver_siblings: bool,
 
     /// Whether the definitions of the resources are printed as well
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true")]
@@ -81,6 +85,7 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         watch_namespace,
         operator_replicas,
         resolver_replicas,
+        resolver_siblings,
         crds,
         format,
     } = args;
@@ -90,6 +95,7 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         watch_namespaces: watch_namespace,
         operator_replicas,
         resolver_replicas,
+        resolver_siblings,
         crds,
     };
     options.check()?;

@@ -17,20 +17,18 @@ use crate::Options;
 /// Two of them in each pod, on the same ports: when one is killed, the other takes what comes, and nobody is refused until
 /// the network has followed.
 pub(super) fn commands(options: &Options) -> Vec<Command> {
-    let proxy = ("proxy", RESOLVER_PROXY_PORT);
-    let first = one(options, RESOLVER_INTERNAL_PORT, RESOLVER_SIBLING_PORT);
-    let second = one(options, RESOLVER_SIBLING_PORT, RESOLVER_INTERNAL_PORT);
-    vec![
-        Command {
-            ports: vec![proxy, ("internal", RESOLVER_INTERNAL_PORT)],
-            ..first
-        },
-        Command {
-            name: "sibling",
-            ports: vec![("sibling", RESOLVER_SIBLING_PORT)],
-            ..second
-        },
-    ]
+    let mut first = one(options, RESOLVER_INTERNAL_PORT, RESOLVER_SIBLING_PORT);
+    first.ports = vec![
+        ("proxy", RESOLVER_PROXY_PORT),
+        ("internal", RESOLVER_INTERNAL_PORT),
+    ];
+    if !options.resolver_siblings {
+        return vec![first];
+    }
+    let mut second = one(options, RESOLVER_SIBLING_PORT, RESOLVER_INTERNAL_PORT);
+    second.name = "sibling";
+    second.ports = vec![("sibling", RESOLVER_SIBLING_PORT)];
+    vec![first, second]
 }
 
 fn one(options: &Options, internal_port: u16, sibling_port: u16) -> Command {
@@ -39,8 +37,10 @@ fn one(options: &Options, internal_port: u16, sibling_port: u16) -> Command {
         format!("--operator-namespace={}", options.namespace),
         format!("--operator-service={}", Part::Operator.name()),
         format!("--internal-port={internal_port}"),
-        format!("--sibling-port={sibling_port}"),
     ];
+    if options.resolver_siblings {
+        arguments.push(format!("--sibling-port={sibling_port}"));
+    }
     arguments.extend(watch_flags(options));
     Command {
         name: Part::Resolver.role(),

@@ -15,6 +15,7 @@ pub(crate) fn options() -> Options {
         watch_namespaces: Vec::new(),
         operator_replicas: 2,
         resolver_replicas: 2,
+        resolver_siblings: true,
         crds: false,
     }
 }
@@ -104,6 +105,33 @@ fn pods_are_spread_by_a_label_that_every_node_has() {
         let keys: Vec<&Value> = spread.iter().map(|it| &it["topologyKey"]).collect();
         assert_eq!(keys, ["kubernetes.io/hostname"]);
     }
+}
+
+#[test]
+fn siblings_share_all_but_their_internal_ports_and_one_alone_has_none() {
+    let containers = |siblings: bool| {
+        let mut options = options();
+        options.resolver_siblings = siblings;
+        let all = values(&hold::objects(&options));
+        let deployments = of_kind(&all, "Deployment");
+        let resolvers = deployments
+            .iter()
+            .find(|it| it["metadata"]["name"] == "weir-resolver");
+        let pod = &resolvers.expect("resolvers")["spec"]["template"]["spec"];
+        pod["containers"].as_array().expect("containers").clone()
+    };
+    let has = |container: &Value, flag: &str| {
+        let arguments = container["args"].as_array().expect("arguments");
+        arguments.iter().any(|argument| argument == flag)
+    };
+    let two = containers(true);
+    assert_eq!(two.len(), 2);
+    assert!(has(&two[0], "--internal-port=8013") && has(&two[0], "--sibling-port=8014"));
+    assert!(has(&two[1], "--internal-port=8014") && has(&two[1], "--sibling-port=8013"));
+    assert_eq!(two[1]["readinessProbe"]["httpGet"]["port"], 8014);
+    let one = containers(false);
+    assert_eq!(one.len(), 1);
+    assert!(!one[0]["args"].to_string().contains("sibling"));
 }
 
 fn any_options() -> impl Strategy<Value = Options> {

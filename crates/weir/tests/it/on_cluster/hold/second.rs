@@ -67,6 +67,8 @@ fn install_second(cluster: TestCluster, image: &str, watched: &str, settings: Se
             "--crds=false",
             "--operator-replicas=1",
             "--resolver-replicas=1",
+            // What is limited is limited in each process.
+            "--resolver-siblings=false",
             "--namespace",
             &namespace,
             "--watch-namespace",
