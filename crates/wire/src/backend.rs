@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use crate::{
     endpoint::{Endpoints, Picked},
     hold::{LineId, LineState, Owner},
+    sniff::Raw,
     waiting::WaitingRoom,
     wake_times::WakeTimes,
 };
@@ -49,6 +50,10 @@ pub trait Observer: Send + Sync + 'static {
     fn refused(&self, reason: &'static str);
     /// A request is tried again.
     fn retried(&self, reason: &'static str);
+    /// A connection that was passed through has ended, or could not be.
+    fn carried(&self, carried: &Carried) {
+        let _ = carried;
+    }
 }
 
 /// How a request ended.
@@ -60,6 +65,36 @@ pub struct Finished<'a> {
     pub status: StatusCode,
     /// From its head to the end of its answer.
     pub took: Duration,
+}
+
+/// How a connection ended that was passed through: TLS, or what we do not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// What was spoken.
+    pub protocol: Raw,
+    /// How it ended.
+    pub end: End,
+    /// From its acceptance to its end.
+    pub took: Duration,
+    /// Bytes from the client to the endpoint.
+    pub sent: u64,
+    /// Bytes from the endpoint to the client.
+    pub received: u64,
+}
+
+/// How a connection ended that was to be passed through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// Both sides have said all.
+    Done,
+    /// One of the sides broke it off.
+    Broken,
+    /// The client went before an endpoint was there.
+    ClientGone,
+    /// It could not be held, or not for as long as it took; [`Observer::refused`] is told why.
+    Refused,
+    /// This process ends.
+    Cut,
 }
 
 /// Something that requests are sent to.
@@ -77,6 +112,28 @@ pub struct Backend {
     pub(crate) observer: Box<dyn Observer>,
     room: Arc<WaitingRoom>,
     pub(crate) wake_times: WakeTimes,
+}
+
+impl End {
+    /// All there are.
+    pub const ALL: [Self; 5] = [
+        Self::Done,
+        Self::Broken,
+        Self::ClientGone,
+        Self::Refused,
+        Self::Cut,
+    ];
+
+    /// In logs and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Broken => "broken",
+            Self::ClientGone => "client_gone",
+            Self::Refused => "refused",
+            Self::Cut => "cut",
+        }
+    }
 }
 
 impl Backend {

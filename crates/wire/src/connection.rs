@@ -25,10 +25,8 @@ use crate::{
     lock,
     replay::READ_BUFFER,
     shard::Shard,
+    sniff::PREFACE,
 };
-
-/// What an HTTP/2 client sends first.
-const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What is written in one piece, up to this many bytes.
 const SMALL: usize = 1024;

@@ -19,6 +19,7 @@ pub mod listen;
 mod replay;
 mod retry;
 pub mod shard;
+pub mod sniff;
 mod tunnel;
 mod upstream;
 pub mod waiting;
