@@ -8,7 +8,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -112,6 +112,10 @@ pub struct Backend {
     pub(crate) observer: Box<dyn Observer>,
     room: Arc<WaitingRoom>,
     pub(crate) wake_times: WakeTimes,
+    /// Connections that are to be passed through and are not yet.
+    pub(crate) unconnected: AtomicUsize,
+    /// Connections that are passed through.
+    pub(crate) tunnels: AtomicUsize,
 }
 
 impl End {
@@ -155,6 +159,8 @@ impl Backend {
             observer,
             room,
             wake_times: WakeTimes::default(),
+            unconnected: AtomicUsize::new(0),
+            tunnels: AtomicUsize::new(0),
         })
     }
 
@@ -197,6 +203,17 @@ impl Backend {
     /// What waits here.
     pub fn line_state(&self) -> LineState {
         self.room.line(self.line)
+    }
+
+    /// Connections that wait here to be passed through; each is one of those in [`Self::line_state`], but for those whose
+    /// endpoint is just being connected to.
+    pub fn unconnected(&self) -> usize {
+        self.unconnected.load(Ordering::Relaxed)
+    }
+
+    /// Connections that are passed through, of what does not speak HTTP.
+    pub fn tunnels(&self) -> usize {
+        self.tunnels.load(Ordering::Relaxed)
     }
 
     /// For how long the oldest has waited for the first endpoint.

@@ -17,6 +17,7 @@ use http::HeaderValue;
 use tokio::{io::Interest, net::TcpStream, sync::Notify};
 
 use crate::{
+    backend::Backend,
     life::{Life, Open},
     lock, sniff,
 };
@@ -116,6 +117,7 @@ pub(crate) struct Entry {
 pub(crate) struct Occupied {
     clients: Arc<Clients>,
     connection: Arc<ClientConnection>,
+    backend: Arc<Backend>,
     counts_as: Open,
 }
 
@@ -375,12 +377,18 @@ impl List {
 }
 
 impl Occupied {
-    pub(crate) fn new(clients: &Arc<Clients>, connection: &Arc<ClientConnection>) -> Self {
+    pub(crate) fn new(
+        clients: &Arc<Clients>,
+        connection: &Arc<ClientConnection>,
+        backend: &Arc<Backend>,
+    ) -> Self {
         connection.busy.fetch_add(1, Ordering::Relaxed);
         connection.life.begins(Open::Request);
+        backend.unconnected.fetch_add(1, Ordering::Relaxed);
         Self {
             clients: Arc::clone(clients),
             connection: Arc::clone(connection),
+            backend: Arc::clone(backend),
             counts_as: Open::Request,
         }
     }
@@ -403,10 +411,19 @@ impl Occupied {
         self.counts_as = what;
         // In this order, so that it is never left out.
         self.connection.life.begins(what);
+        let Backend {
+            unconnected,
+            tunnels,
+            ..
+        } = &*self.backend;
         if what == Open::Tunnel {
             self.clients.listed_tunnels.fetch_add(1, Ordering::Relaxed);
+            tunnels.fetch_add(1, Ordering::Relaxed);
+            unconnected.fetch_sub(1, Ordering::Relaxed);
         } else {
             self.clients.listed_tunnels.fetch_sub(1, Ordering::Relaxed);
+            tunnels.fetch_sub(1, Ordering::Relaxed);
+            unconnected.fetch_add(1, Ordering::Relaxed);
         }
         self.connection.life.ends(was);
     }
@@ -415,6 +432,7 @@ impl Occupied {
 impl Drop for Occupied {
     fn drop(&mut self) {
         self.count_as(Open::Request);
+        self.backend.unconnected.fetch_sub(1, Ordering::Relaxed);
         self.connection.life.ends(Open::Request);
         self.connection.busy.fetch_sub(1, Ordering::Relaxed);
     }

@@ -64,6 +64,7 @@ impl Passing {
         client: TcpStream,
         protocol: Raw,
     ) -> Self {
+        let occupied = Occupied::new(&shard.shared.clients, connection, &backend);
         Self {
             shard: Arc::clone(shard),
             backend,
@@ -73,7 +74,7 @@ impl Passing {
             kept: Kept::default(),
             is_finished: false,
             is_full: false,
-            occupied: Occupied::new(&shard.shared.clients, connection),
+            occupied,
             progress: Progress::default(),
         }
     }

@@ -70,6 +70,9 @@ enum Fit {
 }
 
 impl Raw {
+    /// All there are.
+    pub const ALL: [Self; 2] = [Self::Tls, Self::Tcp];
+
     /// In logs and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
