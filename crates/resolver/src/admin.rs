@@ -74,9 +74,11 @@ pub struct HeldReport {
     pub service: ServiceId,
     /// Why it is held, such as `no ready endpoint`.
     pub reason: String,
-    /// How many requests.
+    /// How many requests, and connections that are to be passed through.
     pub requests: usize,
-    /// How many bytes of their bodies.
+    /// How many of them are connections that are to be passed through.
+    pub connections: usize,
+    /// How many bytes of their bodies, and of what was said on those connections.
     pub bytes: usize,
     /// How long the oldest has waited.
     pub oldest_seconds: f64,

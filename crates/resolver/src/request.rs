@@ -14,6 +14,7 @@ use weir_wire::{
     answer::Answer,
     backend::Backend,
     shard::{Arrival, Instead, Site},
+    sniff::Spoken,
 };
 
 use crate::{
@@ -54,6 +55,21 @@ impl Site for Guide {
             }
         }
         Ok(Arc::clone(&route.backend))
+    }
+
+    fn speaks(&self, port: u16) -> Spoken {
+        if port == self.proxy_port.load(Ordering::Relaxed) {
+            // Without a Host nobody would know for whom it is.
+            return Spoken::Http;
+        }
+        let routes = self.table.routes.load();
+        let route = routes.by_port.get(&port);
+        route.map_or(Spoken::Http, |route| route.spoken)
+    }
+
+    fn lead(&self, port: u16) -> Option<Arc<Backend>> {
+        let routes = self.table.routes.load();
+        Some(Arc::clone(&routes.by_port.get(&port)?.backend))
     }
 }
 

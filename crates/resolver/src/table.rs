@@ -19,6 +19,7 @@ use weir_api::hold::defaults::RELEASED_PORT_REST;
 use weir_wire::{
     backend::{Backend, BackendName},
     hold::Owner,
+    sniff::Spoken,
     waiting::WaitingRoom,
 };
 
@@ -60,6 +61,7 @@ type PortsByName = HashMap<Arc<str>, Arc<[Route]>>;
 pub(crate) struct Route {
     /// Its number in the Service.
     pub(crate) number: u16,
+    pub(crate) spoken: Spoken,
     pub(crate) backend: Arc<Backend>,
     pub(crate) probes: Arc<ProbeRules>,
     pub(crate) metrics: Arc<ServiceMetrics>,
@@ -72,8 +74,12 @@ struct Service {
     owner: Owner,
     metrics: Arc<ServiceMetrics>,
     progress: Arc<WakeProgress>,
-    backends: Vec<(Arc<str>, u16, Arc<Backend>)>,
+    /// In the order of the view's ports.
+    backends: Vec<BackendOfPort>,
 }
+
+/// The port's name and number, and where its requests go.
+type BackendOfPort = (Arc<str>, u16, Arc<Backend>);
 
 /// What is to be done about ports after a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -310,6 +316,12 @@ impl Table {
         } else {
             "no endpoint is ready".to_owned()
         };
+        let connections = service
+            .backends
+            .iter()
+            .map(|(_, _, backend)| backend.unconnected());
+        // Those that are just being connected are not held.
+        let connections = connections.sum::<usize>().min(held.requests);
         let waits = service
             .backends
             .iter()
@@ -318,6 +330,7 @@ impl Table {
             service: service.view.id.clone(),
             reason,
             requests: held.requests,
+            connections,
             bytes: held.bytes,
             oldest_seconds: waits.max().unwrap_or_default().as_secs_f64(),
         })
@@ -354,23 +367,20 @@ impl Table {
 impl Routes {
     fn lead_to(&mut self, service: &Service, ports: &mut PortChanges) {
         let view = &service.view;
-        let route = |(number, backend): (u16, &Arc<Backend>)| Route {
-            number,
+        let route = |(port, (_, number, backend)): (&PortView, &BackendOfPort)| Route {
+            number: *number,
+            spoken: port.spoken(),
             backend: Arc::clone(backend),
             probes: Arc::clone(&view.probes),
             metrics: Arc::clone(&service.metrics),
             retired: None,
         };
-        let backends = service
-            .backends
-            .iter()
-            .map(|(_, number, backend)| (*number, backend));
+        let backends = view.ports.iter().zip(&service.backends);
         let routes: Arc<[Route]> = backends.map(route).collect();
         let wanted: HashMap<u16, Route> = view
             .ports
             .iter()
             .zip(routes.iter())
-            .filter(|(port, _)| port.is_supported())
             .filter_map(|(port, route)| Some((port.resolver_port?, route.clone())))
             .collect();
         self.close_others(service.owner, &wanted.keys().copied().collect(), ports);
@@ -416,8 +426,7 @@ impl ServiceView {
     }
 
     fn known(&self, is_bound: impl Fn(u16) -> bool) -> KnownService {
-        let ports = self.ports.iter().filter(|port| port.is_supported());
-        let bound = ports.filter_map(|port| {
+        let bound = self.ports.iter().filter_map(|port| {
             Some(BoundPort {
                 name: Arc::clone(&port.name),
                 resolver_port: port.resolver_port.filter(|number| is_bound(*number))?,
@@ -445,9 +454,13 @@ impl PortView {
         key(self) == key(other)
     }
 
-    /// Whether what is spoken there can be held.
-    pub fn is_supported(&self) -> bool {
-        self.protocol != Protocol::Opaque
+    fn spoken(&self) -> Spoken {
+        match self.protocol {
+            Protocol::Sniff => Spoken::Unknown,
+            Protocol::Http1 | Protocol::Http2 => Spoken::Http,
+            Protocol::Tls => Spoken::Tls,
+            Protocol::Tcp => Spoken::Tcp,
+        }
     }
 }
 

@@ -57,8 +57,10 @@ pub enum Protocol {
     Http1,
     /// HTTP/2 without TLS, gRPC among it.
     Http2,
-    /// TLS or plain TCP: not supported yet.
-    Opaque,
+    /// TLS: passed through.
+    Tls,
+    /// Something else, in which the server may speak first: passed through.
+    Tcp,
 }
 
 /// How a service has changed.

@@ -8,7 +8,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use crate::{
     endpoint::{Endpoints, Picked},
     hold::{LineId, LineState, Owner},
+    sniff::Raw,
     waiting::WaitingRoom,
     wake_times::WakeTimes,
 };
@@ -49,6 +50,10 @@ pub trait Observer: Send + Sync + 'static {
     fn refused(&self, reason: &'static str);
     /// A request is tried again.
     fn retried(&self, reason: &'static str);
+    /// A connection that was passed through has ended, or could not be.
+    fn carried(&self, carried: &Carried) {
+        let _ = carried;
+    }
 }
 
 /// How a request ended.
@@ -60,6 +65,36 @@ pub struct Finished<'a> {
     pub status: StatusCode,
     /// From its head to the end of its answer.
     pub took: Duration,
+}
+
+/// How a connection ended that was passed through: TLS, or what we do not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// What was spoken.
+    pub protocol: Raw,
+    /// How it ended.
+    pub end: End,
+    /// From its acceptance to its end.
+    pub took: Duration,
+    /// Bytes from the client to the endpoint.
+    pub sent: u64,
+    /// Bytes from the endpoint to the client.
+    pub received: u64,
+}
+
+/// How a connection ended that was to be passed through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum End {
+    /// Both sides have said all.
+    Done,
+    /// One of the sides broke it off.
+    Broken,
+    /// The client went before an endpoint was there.
+    ClientGone,
+    /// It could not be held, or not for as long as it took; [`Observer::refused`] is told why.
+    Refused,
+    /// This process ends.
+    Cut,
 }
 
 /// Something that requests are sent to.
@@ -77,6 +112,32 @@ pub struct Backend {
     pub(crate) observer: Box<dyn Observer>,
     room: Arc<WaitingRoom>,
     pub(crate) wake_times: WakeTimes,
+    /// Connections that are to be passed through and are not yet.
+    pub(crate) unconnected: AtomicUsize,
+    /// Connections that are passed through.
+    pub(crate) tunnels: AtomicUsize,
+}
+
+impl End {
+    /// All there are.
+    pub const ALL: [Self; 5] = [
+        Self::Done,
+        Self::Broken,
+        Self::ClientGone,
+        Self::Refused,
+        Self::Cut,
+    ];
+
+    /// In logs and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Broken => "broken",
+            Self::ClientGone => "client_gone",
+            Self::Refused => "refused",
+            Self::Cut => "cut",
+        }
+    }
 }
 
 impl Backend {
@@ -98,6 +159,8 @@ impl Backend {
             observer,
             room,
             wake_times: WakeTimes::default(),
+            unconnected: AtomicUsize::new(0),
+            tunnels: AtomicUsize::new(0),
         })
     }
 
@@ -140,6 +203,17 @@ impl Backend {
     /// What waits here.
     pub fn line_state(&self) -> LineState {
         self.room.line(self.line)
+    }
+
+    /// Connections that wait here to be passed through; each is one of those in [`Self::line_state`], but for those whose
+    /// endpoint is just being connected to.
+    pub fn unconnected(&self) -> usize {
+        self.unconnected.load(Ordering::Relaxed)
+    }
+
+    /// Connections that are passed through, of what does not speak HTTP.
+    pub fn tunnels(&self) -> usize {
+        self.tunnels.load(Ordering::Relaxed)
     }
 
     /// For how long the oldest has waited for the first endpoint.

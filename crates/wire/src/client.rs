@@ -7,7 +7,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc, Mutex, OnceLock, Weak,
-        atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll, Waker},
     time::{Duration, Instant},
@@ -17,8 +17,9 @@ use http::HeaderValue;
 use tokio::{io::Interest, net::TcpStream, sync::Notify};
 
 use crate::{
+    backend::Backend,
     life::{Life, Open},
-    lock,
+    lock, sniff,
 };
 
 /// How long a connection may do nothing.
@@ -63,6 +64,8 @@ pub(crate) struct ClientConnection {
     /// Bytes that come are not always a head there: pings, settings, windows.
     is_http2: AtomicBool,
     has_spoken: AtomicBool,
+    /// Somebody wanted to know whether it is here.
+    is_asked_for: AtomicBool,
     order: AtomicU8,
     ordered: Notify,
     /// Its socket, as long as that is open.
@@ -88,6 +91,8 @@ pub(crate) struct Clients {
     limit: usize,
     patience: Patience,
     list: Mutex<List>,
+    /// Tunnels that are still in the list.
+    listed_tunnels: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -104,6 +109,16 @@ pub(crate) struct Entry {
     clients: Arc<Clients>,
     slot: usize,
     pub(crate) connection: Arc<ClientConnection>,
+}
+
+/// A connection that is passed through, as others see it: one that does something, first as a request that waits, then as a
+/// tunnel that stays in the list, since its client may not have said anything yet.
+#[derive(Debug)]
+pub(crate) struct Occupied {
+    clients: Arc<Clients>,
+    connection: Arc<ClientConnection>,
+    backend: Arc<Backend>,
+    counts_as: Open,
 }
 
 /// So many are looked at to find one that can be closed for another.
@@ -125,6 +140,7 @@ impl ClientConnection {
             in_head: AtomicBool::new(false),
             is_http2: AtomicBool::new(false),
             has_spoken: AtomicBool::new(false),
+            is_asked_for: AtomicBool::new(false),
             order: AtomicU8::new(0),
             ordered: Notify::new(),
             stream: OnceLock::new(),
@@ -158,6 +174,26 @@ impl ClientConnection {
         self.since.store(UNSEEN, Ordering::Relaxed);
         self.busy.fetch_sub(1, Ordering::Relaxed);
         self.life.ends(Open::Request);
+    }
+
+    pub(crate) fn born(&self) -> Instant {
+        self.born
+    }
+
+    /// How long it may be silent before that is taken for a client who waits for the server to speak.
+    pub(crate) fn sniff_patience(&self) -> Duration {
+        if self.is_asked_for.load(Ordering::Relaxed) {
+            sniff::PATIENCE_WITH_PROBES
+        } else {
+            sniff::PATIENCE
+        }
+    }
+
+    /// Bytes came on a connection that is passed through.
+    pub(crate) fn has_said_something(&self) {
+        if !self.has_spoken.load(Ordering::Relaxed) {
+            self.has_spoken.store(true, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn speaks_http2(&self) {
@@ -222,6 +258,7 @@ impl Clients {
             limit,
             patience,
             list: Mutex::default(),
+            listed_tunnels: AtomicUsize::new(0),
         })
     }
 
@@ -234,8 +271,11 @@ impl Clients {
         life: &Arc<Life>,
     ) -> Option<Entry> {
         let mut list = lock(&self.list);
-        // Tunnels have left the list, but not the house.
-        let open = list.slots.len() - list.free.len() + life.count(Open::Tunnel);
+        // Most tunnels have left the list, but not the house.
+        let listed = list.slots.len() - list.free.len();
+        let unlisted = life.count(Open::Tunnel);
+        let unlisted = unlisted.saturating_sub(self.listed_tunnels.load(Ordering::Relaxed));
+        let open = listed + unlisted;
         if open >= self.limit && !list.close_one() {
             return None;
         }
@@ -276,17 +316,21 @@ impl Clients {
         }
     }
 
-    /// Those from this port of any address that have said nothing.
+    /// Those from this port of any address that have said nothing. Who asks has opened one of them to see whether it
+    /// arrives, and it must not wake anybody: from now on they may be silent for longer.
     pub(crate) fn silent(&self, from_port: u16) -> Vec<Silent> {
         let list = lock(&self.list);
         let from_there = list.slots.iter().flatten();
         let silent = from_there
             .filter(|connection| connection.peer.port() == from_port && connection.is_silent());
         silent
-            .map(|connection| Silent {
-                peer: SocketAddr::new(connection.peer.ip().to_canonical(), from_port),
-                port: connection.port,
-                age: connection.born.elapsed(),
+            .map(|connection| {
+                connection.is_asked_for.store(true, Ordering::Relaxed);
+                Silent {
+                    peer: SocketAddr::new(connection.peer.ip().to_canonical(), from_port),
+                    port: connection.port,
+                    age: connection.born.elapsed(),
+                }
             })
             .collect()
     }
@@ -329,6 +373,68 @@ impl List {
             connection.order(Order::Abort);
         }
         longest.is_some()
+    }
+}
+
+impl Occupied {
+    pub(crate) fn new(
+        clients: &Arc<Clients>,
+        connection: &Arc<ClientConnection>,
+        backend: &Arc<Backend>,
+    ) -> Self {
+        connection.busy.fetch_add(1, Ordering::Relaxed);
+        connection.life.begins(Open::Request);
+        backend.unconnected.fetch_add(1, Ordering::Relaxed);
+        Self {
+            clients: Arc::clone(clients),
+            connection: Arc::clone(connection),
+            backend: Arc::clone(backend),
+            counts_as: Open::Request,
+        }
+    }
+
+    /// It waits, or waits again.
+    pub(crate) fn waits(&mut self) {
+        self.count_as(Open::Request);
+    }
+
+    /// It is connected to an endpoint.
+    pub(crate) fn is_tunnel(&mut self) {
+        self.count_as(Open::Tunnel);
+    }
+
+    fn count_as(&mut self, what: Open) {
+        let was = self.counts_as;
+        if was == what {
+            return;
+        }
+        self.counts_as = what;
+        // In this order, so that it is never left out.
+        self.connection.life.begins(what);
+        let Backend {
+            unconnected,
+            tunnels,
+            ..
+        } = &*self.backend;
+        if what == Open::Tunnel {
+            self.clients.listed_tunnels.fetch_add(1, Ordering::Relaxed);
+            tunnels.fetch_add(1, Ordering::Relaxed);
+            unconnected.fetch_sub(1, Ordering::Relaxed);
+        } else {
+            self.clients.listed_tunnels.fetch_sub(1, Ordering::Relaxed);
+            tunnels.fetch_sub(1, Ordering::Relaxed);
+            unconnected.fetch_add(1, Ordering::Relaxed);
+        }
+        self.connection.life.ends(was);
+    }
+}
+
+impl Drop for Occupied {
+    fn drop(&mut self) {
+        self.count_as(Open::Request);
+        self.backend.unconnected.fetch_sub(1, Ordering::Relaxed);
+        self.connection.life.ends(Open::Request);
+        self.connection.busy.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

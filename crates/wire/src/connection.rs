@@ -1,4 +1,5 @@
-//! One connection of a client: which version of HTTP it speaks, and its life until it ends or is told to.
+//! One connection of a client: what it speaks ([`crate::first_words`]), and its life until it ends or is told to. What is not
+//! HTTP is passed through ([`crate::raw`]).
 
 use std::{
     future::Future,
@@ -14,21 +15,21 @@ use hyper::{
 };
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
-    time::timeout,
 };
 
 use crate::{
     client::{ClientConnection, Entry, Order},
     exchange::exchange,
+    first_words::{Heard, Said, first_words, hear},
     lock,
+    raw::Passing,
+    relay,
     replay::READ_BUFFER,
     shard::Shard,
+    sniff::Spoken,
 };
-
-/// What an HTTP/2 client sends first.
-const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What is written in one piece, up to this many bytes.
 const SMALL: usize = 1024;
@@ -65,10 +66,35 @@ async fn try_serve(
     // Without it small writes wait for the acknowledgement of the last.
     stream.set_nodelay(true)?;
     let settings = shard.shared.settings;
-    let Some(said) = first_words(&mut stream, connection, &shard).await? else {
+    let said = match shard.shared.site.speaks(connection.port) {
+        Spoken::Http => Said::default(),
+        spoken => {
+            let backend = shard.shared.site.lead(connection.port);
+            let is_awake = backend.as_ref().is_some_and(|backend| backend.is_ready());
+            match hear(&mut stream, connection, spoken, is_awake).await? {
+                Heard::Http(said) => said,
+                Heard::Raw {
+                    protocol,
+                    said,
+                    is_finished,
+                } => {
+                    let Some(backend) = backend else {
+                        relay::reset(&stream);
+                        return Ok(());
+                    };
+                    let passing = Passing::new(&shard, backend, connection, stream, protocol);
+                    // Boxed, so that what speaks HTTP needs no room for it.
+                    Box::pin(passing.run(said.bytes(), is_finished)).await;
+                    return Ok(());
+                }
+                Heard::Nobody => return Ok(()),
+            }
+        }
+    };
+    let Some(said) = first_words(said, &mut stream, connection, &shard).await? else {
         return Ok(());
     };
-    let is_http2 = said.bytes == *PREFACE;
+    let is_http2 = said.is_preface();
     if is_http2 {
         connection.speaks_http2();
     }
@@ -135,44 +161,6 @@ where
     }
 }
 
-/// Reads until it is clear whether this is HTTP/2. None: it said nothing, or was told to end.
-async fn first_words(
-    stream: &mut TcpStream,
-    connection: &ClientConnection,
-    shard: &Shard,
-) -> io::Result<Option<Said>> {
-    let mut said = Said::default();
-    loop {
-        let read = stream.read(&mut said.bytes[said.length..]);
-        let patience = shard.shared.settings.patience;
-        let patience = if said.length == 0 {
-            patience.silent
-        } else {
-            patience.head
-        };
-        let read = tokio::select! {
-            read = timeout(patience, read) => read.unwrap_or(Ok(0))?,
-            _ = connection.ordered() => 0,
-        };
-        if read == 0 {
-            return Ok(None);
-        }
-        connection.bytes_came();
-        said.length += read;
-        if said.length == PREFACE.len() || !PREFACE.starts_with(&said.bytes[..said.length]) {
-            return Ok(Some(said));
-        }
-    }
-}
-
-/// Bytes that were read before it was known for whom.
-#[derive(Debug, Default)]
-struct Said {
-    bytes: [u8; PREFACE.len()],
-    length: usize,
-    given: usize,
-}
-
 /// A stream with what was read of it already, which notes that bytes come.
 #[derive(Debug)]
 struct Conversation {
@@ -190,12 +178,7 @@ impl AsyncRead for Conversation {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         let before = buffer.filled().len();
-        if this.said.given < this.said.length {
-            let rest = &this.said.bytes[this.said.given..this.said.length];
-            let some = &rest[..rest.len().min(buffer.remaining())];
-            buffer.put_slice(some);
-            this.said.given += some.len();
-        }
+        this.said.give(buffer);
         // What came after the first words goes into the same buffer: given the first words alone, hyper would make
         // itself a second one of 8 KiB for the rest.
         let outcome = Pin::new(&mut *lock(&this.stream)).poll_read(context, buffer);

@@ -1,4 +1,4 @@
-//! The HTTP data plane: listen, hold, forward, retry, drain. It knows no Kubernetes; what a target is and how it
+//! The data plane for HTTP, and for TLS and TCP that are passed through: listen, hold, forward, retry, drain. It knows no Kubernetes; what a target is and how it
 //! is woken is said by whoever stands on it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,13 +12,17 @@ mod connection;
 pub mod endpoint;
 mod exchange;
 mod finish;
+mod first_words;
 mod headers;
 pub mod hold;
 pub mod life;
 pub mod listen;
+mod raw;
+mod relay;
 mod replay;
 mod retry;
 pub mod shard;
+pub mod sniff;
 mod tunnel;
 mod upstream;
 pub mod waiting;

@@ -17,8 +17,9 @@ use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 use crate::{
     client::{Clients, Silent},
     life::{Life, Stage},
-    lock,
+    lock, relay,
     shard::{Settings, Shards, Shared, Site},
+    sniff::Spoken,
 };
 
 /// The data plane: ports, and the threads that serve what comes to them.
@@ -237,6 +238,9 @@ async fn take(
 ) {
     if let Some(entry) = shared.clients.enter(peer, port, &shared.life) {
         shards.give(stream, entry).await;
+    } else if matches!(shared.site.speaks(port), Spoken::Tls | Spoken::Tcp) {
+        // No words that it would understand.
+        relay::reset(&stream);
     } else {
         // Best effort: what does not fit into the socket's buffer is not worth waiting for.
         let _ = stream.write(NO_ROOM);

@@ -24,6 +24,7 @@ use crate::{
     client::{Clients, Entry, Patience},
     connection,
     life::Life,
+    sniff::Spoken,
     upstream::{
         http2::Http2Pool,
         pool::{Pool, PoolLimits},
@@ -59,6 +60,18 @@ pub struct Settings {
 pub trait Site: Send + Sync + 'static {
     /// Says what this request is for, or what to answer.
     fn identify(&self, arrival: &Arrival<'_>) -> Result<Arc<Backend>, Instead>;
+
+    /// Says what is spoken on this port.
+    fn speaks(&self, port: u16) -> Spoken {
+        let _ = port;
+        Spoken::Http
+    }
+
+    /// Says what a connection to this port is for that does not speak HTTP. None: for nobody, and it is closed.
+    fn lead(&self, port: u16) -> Option<Arc<Backend>> {
+        let _ = port;
+        None
+    }
 }
 
 /// A request that has come.

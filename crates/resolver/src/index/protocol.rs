@@ -27,8 +27,11 @@ fn known(name: &str) -> Option<Protocol> {
     Some(match name {
         "http" | "ws" | "grpc-web" => Protocol::Http1,
         "h2c" | "http2" | "grpc" => Protocol::Http2,
-        "https" | "tls" | "tcp" | "wss" | "grpcs" | "h2" | "amqp" | "amqps" | "kafka" | "mongo"
-        | "mysql" | "postgres" | "postgresql" | "redis" => Protocol::Opaque,
+        "https" | "tls" | "wss" | "grpcs" | "h2" | "amqps" | "imaps" | "ldaps" | "mqtts"
+        | "rediss" | "smtps" => Protocol::Tls,
+        "tcp" | "amqp" | "imap" | "kafka" | "ldap" | "mariadb" | "memcache" | "memcached"
+        | "mongo" | "mongodb" | "mqtt" | "mysql" | "nats" | "postgres" | "postgresql" | "redis"
+        | "smtp" | "ssh" => Protocol::Tcp,
         _ => return None,
     })
 }
@@ -39,7 +42,7 @@ mod tests {
 
     #[test]
     fn the_protocol_is_said_by_app_protocol_then_by_name() {
-        use Protocol::{Http1, Http2, Opaque, Sniff};
+        use Protocol::{Http1, Http2, Sniff, Tcp, Tls};
         for (app_protocol, name, expected) in [
             (None, "", Sniff),
             (None, "web", Sniff),
@@ -50,10 +53,22 @@ mod tests {
             (None, "h2c", Http2),
             (None, "grpc-api", Http2),
             (None, "grpc-web-api", Http1),
-            (None, "https", Opaque),
-            (None, "https-admin", Opaque),
-            (None, "tls", Opaque),
-            (None, "tcp-x", Opaque),
+            (None, "https", Tls),
+            (None, "https-admin", Tls),
+            (None, "tls", Tls),
+            (None, "tls-x", Tls),
+            (None, "grpcs", Tls),
+            (None, "tcp", Tcp),
+            (None, "tcp-x", Tcp),
+            (None, "postgres", Tcp),
+            (None, "postgresql-main", Tcp),
+            (None, "mysql", Tcp),
+            (None, "redis-0", Tcp),
+            (None, "mongo", Tcp),
+            (None, "amqp", Tcp),
+            (None, "amqps", Tls),
+            (None, "tcpx", Sniff),
+            (None, "db-tcp", Sniff),
             (None, "httpx", Sniff),
             (None, "web-http", Sniff),
             (Some("kubernetes.io/h2c"), "http", Http2),
@@ -62,10 +77,16 @@ mod tests {
             (Some("http2"), "", Http2),
             (Some("HTTP"), "grpc", Http1),
             (Some("kubernetes.io/ws"), "", Http1),
-            (Some("kubernetes.io/wss"), "http", Opaque),
-            (Some("https"), "http", Opaque),
-            (Some("tls"), "", Opaque),
-            (Some("tcp"), "", Opaque),
+            (Some("kubernetes.io/wss"), "http", Tls),
+            (Some("https"), "http", Tls),
+            (Some("HTTPS"), "tcp", Tls),
+            (Some("tls"), "", Tls),
+            (Some("tcp"), "", Tcp),
+            (Some("tcp"), "http", Tcp),
+            (Some("postgresql"), "tls", Tcp),
+            (Some("mysql"), "", Tcp),
+            (Some("redis"), "http", Tcp),
+            (Some("example.com/own"), "redis", Tcp),
             (Some("example.com/own"), "http", Http1),
             (Some("example.com/own"), "", Sniff),
         ] {

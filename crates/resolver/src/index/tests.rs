@@ -93,6 +93,28 @@ fn only(changes: Vec<Change>) -> Arc<ServiceView> {
 }
 
 #[test]
+fn what_a_port_speaks_may_change() {
+    let mut index = Index::new(settings());
+    let allotted = json!([{"name": "db", "resolverPort": 10240}]);
+    index.apply(elasti("a", "web", 0, &allotted));
+    for (app_protocol, expected) in [
+        (None, Protocol::Sniff),
+        (Some("postgresql"), Protocol::Tcp),
+        (Some("tls"), Protocol::Tls),
+        (Some("http"), Protocol::Http1),
+    ] {
+        let ports = json!([{"port": 5432, "name": "db", "appProtocol": app_protocol}]);
+        let view = only(index.apply(service("web", &ports)));
+        let port = &view.ports[0];
+        assert_eq!(
+            (port.protocol, port.resolver_port),
+            (expected, Some(10240)),
+            "{app_protocol:?}"
+        );
+    }
+}
+
+#[test]
 fn a_service_is_held_while_both_objects_are_there() {
     let mut index = Index::new(settings());
     let claim = elasti(
@@ -118,7 +140,7 @@ fn a_service_is_held_while_both_objects_are_there() {
     assert_eq!(
         told,
         [
-            ("https-a", 443, None, Protocol::Opaque),
+            ("https-a", 443, None, Protocol::Tls),
             ("b", 80, Some(10240), Protocol::Http2)
         ]
     );

@@ -14,6 +14,10 @@ pub const TUNNELS: &str = "weir_resolver_tunnels";
 pub const REFUSED: &str = "weir_resolver_refused";
 /// Requests that were sent again, by [`REASON`].
 pub const RETRIES: &str = "weir_resolver_retries";
+/// Connections that were passed through and have ended, by namespace, source, [`PROTOCOL`] and [`END`].
+pub const PASSED_THROUGH: &str = "weir_resolver_passed_through";
+/// Bytes of those, by namespace, source and [`DIRECTION`].
+pub const PASSED_THROUGH_BYTES: &str = "weir_resolver_passed_through_bytes";
 /// Always 1, by [`VERSION`].
 pub const BUILD_INFO: &str = "weir_resolver_build_info";
 
@@ -21,6 +25,12 @@ pub const BUILD_INFO: &str = "weir_resolver_build_info";
 pub const PHASE: &str = "phase";
 /// Label: a reason out of a fixed set.
 pub const REASON: &str = "reason";
+/// Label: what was spoken, `tls` or `tcp`.
+pub const PROTOCOL: &str = "protocol";
+/// Label: how a connection ended.
+pub const END: &str = "end";
+/// Label: [`SENT`] or [`RECEIVED`].
+pub const DIRECTION: &str = "direction";
 /// Label: the version of the program.
 pub const VERSION: &str = "version";
 
@@ -30,6 +40,10 @@ pub const SIGNALLED: &str = "signalled";
 pub const READY: &str = "ready";
 /// Value of [`PHASE`]: the first byte of a held request goes to a pod.
 pub const FIRST_BYTE: &str = "first_byte";
+/// Value of [`DIRECTION`]: from clients to pods.
+pub const SENT: &str = "sent";
+/// Value of [`DIRECTION`]: from pods to clients.
+pub const RECEIVED: &str = "received";
 /// Value of a label for what has no name of its own.
 pub const OTHER: &str = "other";
 

@@ -16,8 +16,9 @@ use weir_role::metrics::exposition::{Exposition, Kind};
 use super::{
     Metrics, WakePhase,
     names::{
-        BUILD_INFO, CONNECTIONS, HELD_BYTES, HELD_REQUESTS, PHASE, REASON, REFUSED, RETRIES,
-        TUNNELS, VERSION, WAKE_BUCKETS, WAKE_SECONDS,
+        BUILD_INFO, CONNECTIONS, DIRECTION, END, HELD_BYTES, HELD_REQUESTS, PASSED_THROUGH,
+        PASSED_THROUGH_BYTES, PHASE, PROTOCOL, REASON, RECEIVED, REFUSED, RETRIES, SENT, TUNNELS,
+        VERSION, WAKE_BUCKETS, WAKE_SECONDS,
     },
     service::ServiceMetrics,
 };
@@ -104,6 +105,35 @@ fn ours(metrics: &Metrics, services: &[impl AsRef<ServiceMetrics>], out: &mut Ex
                     (SOURCE, &*id.name),
                 ];
                 family.histogram(&labels, &WAKE_BUCKETS, &histogram);
+            }
+        }
+    }
+    let help = "Connections that were passed through and have ended.";
+    let mut family = out.family(PASSED_THROUGH, Kind::Counter, help);
+    for service in services.iter().map(AsRef::as_ref) {
+        let id = service.id();
+        for (protocol, end, count) in service.passed_through() {
+            let labels = [
+                (NAMESPACE, &*id.namespace),
+                (SOURCE, &*id.name),
+                (PROTOCOL, protocol.as_str()),
+                (END, end.as_str()),
+            ];
+            family.sample(&labels, count);
+        }
+    }
+    let help = "Bytes of connections that were passed through and have ended.";
+    let mut family = out.family(PASSED_THROUGH_BYTES, Kind::Counter, help);
+    for service in services.iter().map(AsRef::as_ref) {
+        let id = service.id();
+        for (direction, bytes) in [(SENT, &service.sent), (RECEIVED, &service.received)] {
+            if bytes.get() > 0 {
+                let labels = [
+                    (NAMESPACE, &*id.namespace),
+                    (SOURCE, &*id.name),
+                    (DIRECTION, direction),
+                ];
+                family.sample(&labels, bytes.get());
             }
         }
     }

@@ -14,6 +14,11 @@ use weir_role::metrics::{
     lock,
 };
 
+use weir_wire::{
+    backend::{Carried, End},
+    sniff::Raw,
+};
+
 use super::names::{FIRST_BYTE, OTHER, READY, SIGNALLED, WAKE_BUCKETS};
 use crate::view::{ServiceId, ServiceView};
 
@@ -53,6 +58,10 @@ pub struct ServiceMetrics {
     wakes: Mutex<[WakeHistogram; 3]>,
     pub(super) enabled: Counter,
     pub(super) disabled: Counter,
+    /// By what was spoken, then by how it ended.
+    passed_through: [[Counter; End::ALL.len()]; Raw::ALL.len()],
+    pub(super) sent: Counter,
+    pub(super) received: Counter,
 }
 
 pub(super) type RequestHistogram = Histogram<{ REQUEST_HISTOGRAM_SECONDS.len() }>;
@@ -86,6 +95,9 @@ impl ServiceMetrics {
             wakes: Mutex::new([Histogram::new(); 3]),
             enabled: Counter::default(),
             disabled: Counter::default(),
+            passed_through: Default::default(),
+            sent: Counter::default(),
+            received: Counter::default(),
         }
     }
 
@@ -111,6 +123,26 @@ impl ServiceMetrics {
                 took: histogram,
             });
         }
+    }
+
+    /// A connection that was passed through has ended, or could not be.
+    pub fn carried(&self, carried: &Carried) {
+        let by_end = self.passed_through.get(carried.protocol as usize);
+        if let Some(counter) = by_end.and_then(|by_end| by_end.get(carried.end as usize)) {
+            counter.add(1);
+        }
+        self.sent.add(carried.sent);
+        self.received.add(carried.received);
+    }
+
+    /// What was spoken, how it ended, and how often that was.
+    pub(super) fn passed_through(&self) -> impl Iterator<Item = (Raw, End, u64)> {
+        let all = Raw::ALL.into_iter().zip(&self.passed_through);
+        all.flat_map(|(protocol, by_end)| {
+            let by_end = End::ALL.into_iter().zip(by_end);
+            by_end.map(move |(end, count)| (protocol, end, count.get()))
+        })
+        .filter(|(_, _, count)| *count > 0)
     }
 
     /// A wake has come so far, this long after the first request that was held.

@@ -6,6 +6,10 @@ use std::{
 };
 
 use http::{Method, StatusCode};
+use weir_wire::{
+    backend::{Carried, End},
+    sniff::Raw,
+};
 
 use super::*;
 
@@ -277,4 +281,48 @@ fn a_service_keeps_its_counts_until_it_is_gone_and_labels_are_escaped() {
     again.finished(&Method::GET, StatusCode::OK, Duration::ZERO);
     parse(&metrics.render());
     assert!(!metrics.render().contains("shop"));
+}
+
+#[test]
+fn connections_that_are_passed_through_are_counted_by_what_and_how() {
+    let metrics = Metrics::new();
+    let service = metrics.service(&view("shop", "db"));
+    for (protocol, end, times) in [
+        (Raw::Tcp, End::Done, 3),
+        (Raw::Tls, End::Done, 2),
+        (Raw::Tcp, End::Refused, 1),
+    ] {
+        for _ in 0..times {
+            service.carried(&Carried {
+                protocol,
+                end,
+                took: Duration::ZERO,
+                sent: 10,
+                received: 100,
+            });
+        }
+    }
+    let samples = parse(&metrics.render());
+    let counted = |protocol, end| {
+        let labels = [
+            ("namespace", "shop"),
+            ("source", "db"),
+            ("protocol", protocol),
+            ("end", end),
+        ];
+        value(&samples, "weir_resolver_passed_through", &labels)
+    };
+    assert_eq!(counted("tcp", "done"), Some(3.0));
+    assert_eq!(counted("tls", "done"), Some(2.0));
+    assert_eq!(counted("tcp", "refused"), Some(1.0));
+    assert_eq!(counted("tls", "cut"), None);
+    for (direction, bytes) in [("sent", 60.0), ("received", 600.0)] {
+        let labels = [
+            ("namespace", "shop"),
+            ("source", "db"),
+            ("direction", direction),
+        ];
+        let name = "weir_resolver_passed_through_bytes";
+        assert_eq!(value(&samples, name, &labels), Some(bytes));
+    }
 }

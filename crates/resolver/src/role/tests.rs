@@ -8,6 +8,8 @@ use tokio::{
     time::{Instant, timeout},
 };
 
+use weir_wire::sniff;
+
 use super::*;
 use crate::{
     settings::ResolverArgs,
@@ -55,6 +57,10 @@ impl Running {
     }
 
     async fn ask(&self, path: &str) -> Value {
+        serde_json::from_str(&self.text(path).await).unwrap()
+    }
+
+    async fn text(&self, path: &str) -> String {
         let port = self.settings.listen.internal_port;
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
@@ -63,7 +69,7 @@ impl Running {
         let read = timeout(PATIENCE, stream.read_to_string(&mut answer)).await;
         read.expect("an answer in time").unwrap();
         let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-        serde_json::from_str(body).unwrap()
+        body.to_owned()
     }
 
     async fn services(&self) -> Value {
@@ -128,23 +134,24 @@ async fn only_bound_ports_are_told_and_each_change_has_its_number() {
 
     let taken = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
     let missing = taken.local_addr().unwrap().port();
-    let free = free_port();
+    let (free, passed) = (free_port(), free_port());
     let ports = [
         ("http", Some(free), Protocol::Http1),
         ("admin", Some(missing), Protocol::Sniff),
-        ("tls", Some(free_port()), Protocol::Opaque),
+        ("tls", Some(passed), Protocol::Tls),
         ("shared", None, Protocol::Sniff),
     ];
     resolver.apply(web(&ports, &[]));
     let told = |ports: Value| json!([{"namespace": "shop", "service": "web", "ports": ports}]);
     let http = json!({"name": "http", "resolverPort": free});
-    assert_eq!(resolver.services().await, told(json!([http])));
+    let tls = json!({"name": "tls", "resolverPort": passed});
+    assert_eq!(resolver.services().await, told(json!([http, tls])));
     is_new(&resolver).await;
 
     drop(taken);
     resolver.allotted.open_missing();
     let admin = json!({"name": "admin", "resolverPort": missing});
-    assert_eq!(resolver.services().await, told(json!([http, admin])));
+    assert_eq!(resolver.services().await, told(json!([http, admin, tls])));
     is_new(&resolver).await;
 
     // Endpoints come and go often, and are nothing that is told here.
@@ -156,7 +163,7 @@ async fn only_bound_ports_are_told_and_each_change_has_its_number() {
     assert_eq!(resolver.ask(&path).await, unchanged);
 
     resolver.apply(web(&ports[1..], &[]));
-    assert_eq!(resolver.services().await, told(json!([admin])));
+    assert_eq!(resolver.services().await, told(json!([admin, tls])));
     is_new(&resolver).await;
 
     resolver.parts.readiness.set_synced();
@@ -182,7 +189,7 @@ async fn only_bound_ports_are_told_and_each_change_has_its_number() {
 async fn a_silent_connection_is_seen_while_it_is_silent_and_open_and_wakes_nobody() {
     let mut resolver = Running::start().await;
     let port = free_port();
-    resolver.apply(web(&[("", Some(port), Protocol::Sniff)], &[]));
+    resolver.apply(web(&[("", Some(port), Protocol::Http1)], &[]));
     let connect = || async { TcpStream::connect(("127.0.0.1", port)).await.unwrap() };
     let (silent, mut talks, leaves) = (connect().await, connect().await, connect().await);
     let (seen, unseen) = (
@@ -212,5 +219,89 @@ async fn a_silent_connection_is_seen_while_it_is_silent_and_open_and_wakes_nobod
         json!([]),
         "nothing waits"
     );
+    let _ = resolver.parts.stop.send(true);
+}
+
+/// The operator's connection is open for 550 ms at most, and is asked for as soon as it is made.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_is_asked_for_wakes_nobody_whatever_is_spoken() {
+    let mut resolver = Running::start().await;
+    for protocol in [
+        Protocol::Http1,
+        Protocol::Http2,
+        Protocol::Tls,
+        Protocol::Tcp,
+        Protocol::Sniff,
+    ] {
+        let port = free_port();
+        resolver.apply(web(&[("", Some(port), protocol)], &[]));
+        let seen = json!({"seen": true, "port": port, "by": "address"});
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let began = Instant::now();
+            let silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            resolver.seen(&silent, &seen).await;
+            let asked = began.elapsed();
+            tokio::time::sleep(Duration::from_millis(550)).await;
+            resolver.seen(&silent, &seen).await;
+            let held = resolver.ask("/debug/held").await;
+            // On a machine that is too slow it says nothing.
+            if asked < sniff::PATIENCE && began.elapsed() < sniff::PATIENCE_WITH_PROBES {
+                assert_eq!(held, json!([]), "{protocol:?}");
+                break;
+            }
+            assert!(Instant::now() < deadline, "this machine is too slow");
+        }
+    }
+    let _ = resolver.parts.stop.send(true);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_is_held_and_passed_through_and_both_can_be_seen() {
+    let database = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = database.local_addr().unwrap();
+    let echo = tokio::spawn(async move {
+        let (mut stream, _) = database.accept().await.unwrap();
+        let (mut read, mut write) = stream.split();
+        tokio::io::copy(&mut read, &mut write).await.unwrap();
+    });
+    let mut resolver = Running::start().await;
+    let port = free_port();
+    let ports = [("db", Some(port), Protocol::Tcp)];
+    // The same port spoke something else before.
+    resolver.apply(web(&[("db", Some(port), Protocol::Http1)], &[]));
+    resolver.apply(web(&ports, &[]));
+    let mut client = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    client.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let held = resolver.ask("/debug/held").await;
+        let told = &held[0];
+        if (&told["requests"], &told["connections"]) == (&json!(1), &json!(1)) {
+            assert_eq!(told["service"], "shop/web");
+            break;
+        }
+        assert!(Instant::now() < deadline, "{held}");
+    }
+    resolver.apply(web(&ports, &[address]));
+    let mut back = [0; 16];
+    let read = timeout(PATIENCE, client.read_exact(&mut back)).await;
+    read.expect("an echo in time").unwrap();
+    assert_eq!(&back, b"GET / HTTP/1.1\r\n");
+    drop(client);
+    timeout(PATIENCE, echo).await.expect("it ends").unwrap();
+    let expected = [
+        "weir_resolver_passed_through{namespace=\"shop\",source=\"web\",protocol=\"tcp\",end=\"done\"} 1\n",
+        "weir_resolver_passed_through_bytes{namespace=\"shop\",source=\"web\",direction=\"sent\"} 16\n",
+        "weir_resolver_passed_through_bytes{namespace=\"shop\",source=\"web\",direction=\"received\"} 16\n",
+        "weir_resolver_tunnels 0\n",
+    ];
+    loop {
+        let metrics = resolver.text("/metrics").await;
+        if expected.iter().all(|line| metrics.contains(line)) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{metrics}");
+    }
     let _ = resolver.parts.stop.send(true);
 }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use weir_wire::backend::{Finished, Observer};
+use weir_wire::backend::{Carried, Finished, Observer};
 
 use crate::{
     metrics::{Metrics, ServiceMetrics, WakePhase},
@@ -66,6 +66,22 @@ impl Observer for ServiceObserver {
                 status = finished.status.as_u16(),
                 seconds = finished.took.as_secs_f64(),
                 "answered"
+            );
+        }
+    }
+
+    fn carried(&self, carried: &Carried) {
+        self.metrics.carried(carried);
+        if self.access_log {
+            tracing::info!(
+                target: "access",
+                service = %self.id,
+                protocol = carried.protocol.as_str(),
+                end = carried.end.as_str(),
+                seconds = carried.took.as_secs_f64(),
+                sent = carried.sent,
+                received = carried.received,
+                "passed through"
             );
         }
     }

@@ -53,6 +53,8 @@ struct TargetPort {
 enum Spoken {
     Http1,
     Http2,
+    Tls,
+    Tcp,
     #[default]
     Sniff,
 }
@@ -167,6 +169,8 @@ impl TargetPort {
             protocol: match self.protocol {
                 Spoken::Http1 => Protocol::Http1,
                 Spoken::Http2 => Protocol::Http2,
+                Spoken::Tls => Protocol::Tls,
+                Spoken::Tcp => Protocol::Tcp,
                 Spoken::Sniff => Protocol::Sniff,
             },
             endpoints: endpoints.into(),

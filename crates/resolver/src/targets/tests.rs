@@ -28,6 +28,8 @@ services:
   ports:
   - {number: 80, resolverPort: 10240, protocol: http2, endpoints: ["127.0.0.1:8080", "[::1]:8080", "127.0.0.1:8080"]}
   - {name: admin, number: 81}
+  - {name: tls, number: 443, protocol: tls}
+  - {name: db, number: 5432, protocol: tcp}
 - {namespace: shop, name: other, ports: [{number: 80}]}
 "#;
 
@@ -45,6 +47,8 @@ fn everything_that_may_stand_there() {
     assert_eq!(web.ports[0].endpoints.len(), 2);
     assert_eq!(web.ports[1].protocol, Protocol::Sniff);
     assert!(web.ports[1].endpoints.is_empty());
+    assert_eq!(web.ports[2].protocol, Protocol::Tls);
+    assert_eq!(web.ports[3].protocol, Protocol::Tcp);
 }
 
 #[test]

@@ -52,6 +52,7 @@ async fn every_path_answers() {
                 service: ServiceId::new("shop", "web"),
                 reason: "no ready endpoint".to_owned(),
                 requests: 2,
+                connections: 1,
                 bytes: 1024,
                 oldest_seconds: 1.5,
             }]
@@ -131,6 +132,7 @@ async fn every_path_answers() {
     let (_, body) = json(port, "GET /debug/held").await;
     assert_eq!(body[0]["service"], "shop/web");
     assert_eq!(body[0]["oldestSeconds"], 1.5);
+    assert_eq!(body[0]["connections"], 1);
 
     assert_eq!(json(port, "GET /nothing").await.0, 404);
     assert_eq!(json(port, "POST /metrics").await.0, 405);

@@ -15,12 +15,13 @@ use weir_lab::app::{App, Settings as AppSettings};
 use weir_wire::{
     PoolLimits,
     answer::Answer,
-    backend::{Backend, BackendName, Finished, Observer},
+    backend::{Backend, BackendName, Carried, End, Finished, Observer},
     client::Patience,
     hold::{Limits, Owner, Room},
     life::{Life, Open},
     listen::Wire,
     shard::{Arrival, Instead, Settings, Site},
+    sniff::Spoken,
     waiting::WaitingRoom,
 };
 
@@ -65,10 +66,11 @@ pub(crate) enum Note {
     Finished(u16),
     Refused(&'static str),
     Retried(&'static str),
+    Carried(End),
 }
 
 #[derive(Default)]
-struct ByPort(RwLock<HashMap<u16, Arc<Backend>>>);
+struct ByPort(RwLock<HashMap<u16, (Arc<Backend>, Spoken)>>);
 
 struct Writes(Arc<Notes>);
 
@@ -143,6 +145,13 @@ impl Bed {
         add(&self.wire, &self.room, &self.site, name, owner)
     }
 
+    /// Says what is spoken on the way to a backend; without a word it is HTTP.
+    pub(crate) fn speaks(&self, way: &Way, spoken: Spoken) {
+        let mut backends = self.site.0.write().unwrap();
+        let entry = (Arc::clone(&way.backend), spoken);
+        backends.insert(way.port, entry);
+    }
+
     /// Waits until so many are open.
     pub(crate) async fn open(&self, what: Open, count: usize) {
         is_so(&format!("{count} {what:?} open"), || {
@@ -164,7 +173,8 @@ fn add(wire: &Wire, room: &Arc<WaitingRoom>, site: &ByPort, name: &str, owner: u
     let observer = Box::new(Writes(Arc::clone(&notes)));
     let backend = Backend::new(name, Arc::clone(room), observer);
     let port = wire.open(0).unwrap();
-    site.0.write().unwrap().insert(port, Arc::clone(&backend));
+    let entry = (Arc::clone(&backend), Spoken::Http);
+    site.0.write().unwrap().insert(port, entry);
     Way {
         backend,
         port,
@@ -228,10 +238,25 @@ impl Notes {
 impl Site for ByPort {
     fn identify(&self, arrival: &Arrival<'_>) -> Result<Arc<Backend>, Instead> {
         let backends = self.0.read().unwrap();
-        backends.get(&arrival.port).cloned().ok_or_else(|| {
-            let answer = Answer::new(StatusCode::NOT_FOUND, "unknown", "nobody is here");
-            Instead::Answer(answer)
-        })
+        let found = backends.get(&arrival.port);
+        found
+            .map(|(backend, _)| Arc::clone(backend))
+            .ok_or_else(|| {
+                let answer = Answer::new(StatusCode::NOT_FOUND, "unknown", "nobody is here");
+                Instead::Answer(answer)
+            })
+    }
+
+    fn speaks(&self, port: u16) -> Spoken {
+        let backends = self.0.read().unwrap();
+        backends
+            .get(&port)
+            .map_or(Spoken::Http, |(_, spoken)| *spoken)
+    }
+
+    fn lead(&self, port: u16) -> Option<Arc<Backend>> {
+        let backends = self.0.read().unwrap();
+        Some(Arc::clone(&backends.get(&port)?.0))
     }
 }
 
@@ -254,6 +279,10 @@ impl Observer for Writes {
 
     fn retried(&self, reason: &'static str) {
         self.0.add(Note::Retried(reason));
+    }
+
+    fn carried(&self, carried: &Carried) {
+        self.0.add(Note::Carried(carried.end));
     }
 }
 

@@ -21,3 +21,8 @@ mod protocol;
 mod retried;
 mod silence;
 mod switched;
+mod tunnel;
+mod tunnel_end;
+mod tunnel_held;
+mod tunnel_postgres;
+mod tunnel_tls;
