@@ -202,7 +202,9 @@ impl Passing {
             return Attempt::Over(End::Done);
         };
         relay::reset(endpoint);
-        if broken == Broken::Endpoint && may_begin_again && progress.can_begin_again() {
+        // What was told in a protocol that we do not understand must not be told twice; the beginning of a handshake may.
+        let is_safe = self.protocol == Raw::Tls || progress.sent() == 0;
+        if broken == Broken::Endpoint && may_begin_again && is_safe && progress.can_begin_again() {
             picked.fails();
             self.occupied.waits();
             return Attempt::Again(Cause::Broken);

@@ -396,7 +396,13 @@ async fn tunnels_count_once_among_the_connections() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_endpoint_that_lets_it_down_at_once_is_passed_over() {
-    for (is_held, said) in [(true, &b""[..]), (true, b"word"), (false, b"")] {
+    let (tcp, tls) = (Spoken::Tcp, Spoken::Tls);
+    for (spoken, is_held, said) in [
+        (tcp, true, &b""[..]),
+        (tcp, false, b""),
+        (tls, true, b"word"),
+        (tls, false, b"word"),
+    ] {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let noted = Arc::clone(&seen);
         // Reads what it is told and resets, three times.
@@ -415,7 +421,7 @@ async fn an_endpoint_that_lets_it_down_at_once_is_passed_over() {
             }
         })
         .await;
-        let bed = bed(Spoken::Tcp);
+        let bed = bed(spoken);
         let both = [Endpoint::nowhere().await, endpoint.address];
         let mut client = if is_held {
             let client = held(&bed.main, said).await;
@@ -423,7 +429,9 @@ async fn an_endpoint_that_lets_it_down_at_once_is_passed_over() {
             client
         } else {
             bed.main.backend.set_endpoints(&both);
-            connect(&bed.main).await
+            let mut client = connect(&bed.main).await;
+            client.write_all(said).await.unwrap();
+            client
         };
         let mut here = [0; 4];
         let read = in_time("an answer", client.read_exact(&mut here)).await;
@@ -437,6 +445,24 @@ async fn an_endpoint_that_lets_it_down_at_once_is_passed_over() {
         let seen = seen.lock().unwrap().clone();
         assert_eq!(seen, vec![said.to_vec(); 4], "held: {is_held}");
     }
+}
+
+/// Nobody knows what the word was, so nobody says it twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_told_is_not_told_to_another() {
+    let endpoint = Endpoint::start(move |mut stream, _| async move {
+        let mut word = [0; 4];
+        stream.read_exact(&mut word).await.unwrap();
+        reset(stream);
+    })
+    .await;
+    let bed = bed(Spoken::Tcp);
+    let mut client = held(&bed.main, b"word").await;
+    let both = [Endpoint::nowhere().await, endpoint.address];
+    bed.main.backend.set_endpoints(&both);
+    is_reset(&mut client).await;
+    assert_eq!(endpoint.connections(), 1);
+    bed.main.notes.has(&Note::Carried(End::Broken), 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
