@@ -1,0 +1,1 @@
+//! Tests of the core as its callers meet it.
