@@ -65,3 +65,53 @@ fn parse<'a>(
         .map(|glob| Glob::parse(glob).map_err(|source| SettingsError::Glob { field, source }))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interfaces(include: Option<&[&str]>, exclude: Option<&[&str]>) -> Interfaces {
+        let own = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect();
+        let spec = place::Interfaces {
+            include: include.map(own),
+            exclude: exclude.map(own),
+        };
+        Interfaces::of(Some(&spec)).unwrap()
+    }
+
+    fn excluded(glob: &str) -> Counted {
+        Counted::Excluded(glob.to_owned())
+    }
+
+    #[test]
+    fn by_default_the_hosts_own_count_and_the_pods_do_not() {
+        let interfaces = Interfaces::of(None).unwrap();
+        for name in ["eth0", "ens5", "bond0", "br0", "ib0"] {
+            assert_eq!(interfaces.counts(name), Counted::Yes, "{name}");
+        }
+        assert_eq!(interfaces.counts("lo"), excluded("lo"));
+        assert_eq!(interfaces.counts("veth1a2b"), excluded("veth*"));
+    }
+
+    #[test]
+    fn include_narrows_and_the_default_exclude_holds_beside_it() {
+        let some = interfaces(Some(&["eth?", "veth0"]), None);
+        assert_eq!(some.counts("eth0"), Counted::Yes);
+        assert_eq!(some.counts("eth10"), Counted::NotIncluded);
+        assert_eq!(some.counts("veth0"), excluded("veth*"));
+        assert_eq!(
+            interfaces(Some(&[]), None).counts("eth0"),
+            Counted::Yes,
+            "empty is none"
+        );
+    }
+
+    #[test]
+    fn an_exclude_that_is_given_takes_the_place_of_the_default() {
+        let all = interfaces(None, Some(&[]));
+        assert_eq!(all.counts("lo"), Counted::Yes);
+        let some = interfaces(Some(&["*"]), Some(&["eth1"]));
+        assert_eq!(some.counts("veth0"), Counted::Yes);
+        assert_eq!(some.counts("eth1"), excluded("eth1"));
+    }
+}

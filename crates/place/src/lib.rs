@@ -18,6 +18,8 @@ pub mod annotation;
 pub mod capacity;
 pub mod deployment;
 pub mod exposition;
+#[cfg(test)]
+mod fixture;
 pub mod history;
 pub mod interfaces;
 pub mod judge;

@@ -1,6 +1,9 @@
 //! A node as the decisions see it, and the rules about nodes that hold for every watch: who is a worker, who is judged.
 //! Where a pod may run is in [`crate::scheduling`].
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Node, Taint};

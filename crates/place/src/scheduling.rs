@@ -3,6 +3,9 @@
 //! [`crate::rebalance`] whether a pod fits elsewhere. Not looked at: pod affinity, topology spread, volumes, ports and
 //! other resources.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{

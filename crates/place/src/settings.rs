@@ -1,6 +1,9 @@
 //! What a `TrafficWatch` asks for, as values: texts parsed, absent fields filled. `weir_api` checks the same texts when it
 //! validates, so an error here means that an object was taken that should have been refused.
 
+#[cfg(test)]
+mod tests;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use k8s_openapi::api::apps::v1::DeploymentSpec;
