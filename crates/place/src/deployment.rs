@@ -28,6 +28,36 @@ pub enum Scale {
     To(i32),
 }
 
+/// Whose a Deployment of the watch's name is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// The watch is its controller: it may be written.
+    Ours,
+    /// It is not taken over. Who its controller is, as kind and name; none if nobody is.
+    Theirs(Option<String>),
+}
+
+/// Whose this Deployment is. A watch of the same name that was made anew is another one.
+pub fn ownership(deployment: &Value, watch: &TrafficWatch) -> Ownership {
+    let owners = deployment.pointer("/metadata/ownerReferences");
+    let owners = owners.and_then(Value::as_array).into_iter().flatten();
+    let text = |owner: &Value, field: &str| {
+        let text = owner.get(field).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let mut controllers =
+        owners.filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
+    match controllers.next() {
+        Some(owner) if watch.metadata.uid.as_ref() == Some(&text(owner, "uid")) => Ownership::Ours,
+        Some(owner) => Ownership::Theirs(Some(format!(
+            "{} {}",
+            text(owner, "kind"),
+            text(owner, "name")
+        ))),
+        None => Ownership::Theirs(None),
+    }
+}
+
 /// The Deployment to apply, without `replicas` and status.
 pub fn build(watch: &TrafficWatch) -> Value {
     let metadata = &watch.metadata;

@@ -1,7 +1,7 @@
 //! What an exporter said, as far as it matters here: bytes sent and received and the speed of each interface, from the
 //! text format of Prometheus. Tolerant, since one odd line must not lose a node, and bounded, since what answers on a
 //! node's port may be anything. What becomes of the numbers is up to [`crate::history`]; lines are taken apart in
-//! [`line`].
+//! `line`.
 
 mod line;
 #[cfg(test)]

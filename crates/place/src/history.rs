@@ -1,6 +1,6 @@
 //! What was read before, per node and device, so that counters become rates. A node that joins or leaves changes nothing
 //! for the others. [`crate::exposition`] gives the counters, [`crate::measure`] asks for rates over a window; one device's
-//! readings are in [`ring`].
+//! readings are in `ring`.
 
 mod ring;
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Which nodes are fit for a watch. The label on the node is the state; what is kept here only makes a new process wait
 //! once more.
 //!
-//! Three steps, each in its file: [`memory`] turns readings into what a node's own traffic says, with two thresholds and
-//! readings in a row; here the dwell time holds changes back; [`floor`] keeps the least loaded nodes fit where too few
+//! Three steps, each in its file: `memory` turns readings into what a node's own traffic says, with two thresholds and
+//! readings in a row; here the dwell time holds changes back; `floor` keeps the least loaded nodes fit where too few
 //! would be. [`crate::measure`] gives the figures, [`crate::plan`] writes what comes out.
 
 mod floor;
@@ -69,6 +69,8 @@ pub struct Verdict {
     pub since: Moment,
     /// The last figure, unless it is too old; in percent.
     pub load: Option<f64>,
+    /// The last figure, however old; for people only.
+    pub last_load: Option<f64>,
     /// Whether it could take the watch's pods, room apart.
     pub eligible: bool,
 }
@@ -192,6 +194,7 @@ impl Judge {
                     why,
                     since: memory.since,
                     load: memory.load,
+                    last_load: memory.last_load,
                     eligible: place.eligible,
                 },
             );

@@ -11,11 +11,13 @@
 //! | who should take pods | [`judge`], and [`ready`] for when to begin |
 //! | what to write | [`plan`] for nodes, [`annotation`], [`deployment`], [`status`] |
 //! | what to move | [`rebalance`] |
+//! | what to tell the user | [`condition`] |
 //!
 //! Time is a [`moment::Moment`] that the caller reads from a clock that nobody sets.
 
 pub mod annotation;
 pub mod capacity;
+pub mod condition;
 pub mod deployment;
 pub mod exposition;
 #[cfg(test)]

@@ -12,7 +12,7 @@ use weir_api::{
 };
 
 use crate::{
-    judge::{Outcome, State, Verdict},
+    judge::{Outcome, State, Verdict, Why},
     measure::Measurement,
 };
 
@@ -32,8 +32,13 @@ pub struct Nodes {
     pub summary: Summary,
 }
 
-/// What the status should say. Nodes that left the cluster have no verdict, so they are not in it.
-pub fn nodes(outcome: &Outcome, measurements: &BTreeMap<String, Measurement>) -> Nodes {
+/// What the status should say. Nodes that left the cluster have no verdict, so they are not in it. `there` is what it
+/// says now: figures stay until there are newer ones, with their time, also over a restart.
+pub fn nodes(
+    outcome: &Outcome,
+    measurements: &BTreeMap<String, Measurement>,
+    there: &BTreeMap<String, NodeStatus>,
+) -> Nodes {
     let mut verdicts: Vec<(&String, &Verdict)> = outcome.verdicts.iter().collect();
     let count = |state| {
         let is = |verdict: &&Verdict| verdict.state == state;
@@ -54,7 +59,9 @@ pub fn nodes(outcome: &Outcome, measurements: &BTreeMap<String, Measurement>) ->
         verdicts.truncate(WORST);
     }
     let entry = |(name, verdict): (&String, &Verdict)| {
-        (name.clone(), node(verdict, measurements.get(name)))
+        let there = there.get(name).filter(|_| verdict.why != Why::New);
+        let entry = node(verdict, measurements.get(name), there);
+        (name.clone(), entry)
     };
     Nodes {
         nodes: verdicts.into_iter().map(entry).collect(),
@@ -100,16 +107,26 @@ fn worst_first(one: &(&String, &Verdict), other: &(&String, &Verdict)) -> Orderi
         .then_with(|| one.0.cmp(other.0))
 }
 
-fn node(verdict: &Verdict, measurement: Option<&Measurement>) -> NodeStatus {
-    let percent = verdict.load.map(go_scientific);
+fn node(
+    verdict: &Verdict,
+    measurement: Option<&Measurement>,
+    there: Option<&NodeStatus>,
+) -> NodeStatus {
+    let unfit = verdict.state == State::Unfit;
+    let percent = verdict.last_load.map(go_scientific);
+    if let (None, Some(there)) = (&percent, there) {
+        return NodeStatus {
+            unfit,
+            ..there.clone()
+        };
+    }
     let total = measurement.map_or(0, |measurement| measurement.transmit_total);
+    let time = measurement.and_then(|measurement| measurement.time);
     NodeStatus {
         current_bandwidth_percent: percent.unwrap_or_else(|| UNMEASURED_PERCENT.to_owned()),
         current_transmit_total: i64::try_from(total).unwrap_or(i64::MAX),
-        time: measurement
-            .and_then(|measurement| measurement.time)
-            .unwrap_or_default(),
-        unfit: verdict.state == State::Unfit,
+        time: time.unwrap_or_default(),
+        unfit,
     }
 }
 

@@ -60,6 +60,25 @@ fn the_users_template_is_whole_and_owned_by_the_watch() {
 }
 
 #[test]
+fn only_a_deployment_whose_controller_is_the_watch_is_ours() {
+    let watch = fixture::watch(&json!({}));
+    assert_eq!(ownership(&build(&watch), &watch), Ownership::Ours);
+    let owned_by = |owner: Value| json!({ "metadata": { "ownerReferences": [owner] } });
+    let helm = owned_by(json!({ "kind": "App", "name": "shop", "uid": "9", "controller": true }));
+    assert_eq!(
+        ownership(&helm, &watch),
+        Ownership::Theirs(Some("App shop".to_owned()))
+    );
+    let not_controlled = owned_by(json!({ "kind": "TrafficWatch", "name": "web", "uid": "1" }));
+    assert_eq!(ownership(&not_controlled, &watch), Ownership::Theirs(None));
+    assert_eq!(ownership(&json!({}), &watch), Ownership::Theirs(None));
+    let mut anew = watch.clone();
+    anew.metadata.uid = Some("2".to_owned());
+    let theirs = Ownership::Theirs(Some("TrafficWatch web".to_owned()));
+    assert_eq!(ownership(&build(&watch), &anew), theirs);
+}
+
+#[test]
 fn replicas_is_never_in_the_apply() {
     let deployment = json!({ "replicas": 5, "selector": {}, "template": {} });
     assert_eq!(built(&deployment)["spec"].get("replicas"), None);

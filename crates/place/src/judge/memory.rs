@@ -7,7 +7,7 @@ use weir_api::place::OnUnknown;
 
 use super::{State, Why};
 use crate::{
-    measure::{Figure, Unknown},
+    measure::{Figure, Reason, Unknown},
     moment::Moment,
     node::NodeFacts,
     settings::Settings,
@@ -36,6 +36,8 @@ pub(super) struct Memory {
     is_untouched: bool,
     /// The last figure, unless it is too old.
     pub(super) load: Option<f64>,
+    /// The last figure, however old.
+    pub(super) last_load: Option<f64>,
     /// Readings since the label last changed.
     pub(super) readings: u32,
     /// What the last readings said, and how many of them.
@@ -65,6 +67,7 @@ impl Memory {
             is_unmeasured: state.is_none(),
             is_untouched: state.is_none(),
             load: None,
+            last_load: None,
             readings: 0,
             streak: None,
             counted: None,
@@ -86,6 +89,7 @@ impl Memory {
         if let Ok(figure) = figure {
             self.heard = self.heard.max(figure.at);
             self.load = Some(figure.percent);
+            self.last_load = self.load;
             let interval = settings.interval.mul_f64(ENOUGH);
             let is_another = |last: Moment| figure.at.since(last) >= interval || figure.at < last;
             if self.counted.is_none_or(is_another) {
@@ -94,7 +98,7 @@ impl Memory {
                 self.read(figure.percent, settings);
             }
         }
-        if now.since(self.heard) > self.patience(settings) {
+        if now.since(self.heard) > self.patience(figure, settings) {
             self.miss(settings.on_unknown);
         }
     }
@@ -152,10 +156,12 @@ impl Memory {
         }
     }
 
-    /// How long a node may say nothing. One without any figure yet gets the time of a full window at least, or a new
-    /// process would change labels before it has looked.
-    fn patience(&self, settings: &Settings) -> Duration {
-        if self.counted.is_some() {
+    /// How long a node may be without a figure. One without any yet, or whose counters began anew, gets the time of a
+    /// full window at least: else a new process would change labels before it has looked.
+    fn patience(&self, figure: &Result<Figure, Unknown>, settings: &Settings) -> Duration {
+        let begins_anew =
+            matches!(figure, Err(unknown) if unknown.reason == Reason::WindowTooShort);
+        if self.counted.is_some() && !begins_anew {
             return settings.max_sample_age;
         }
         let window = settings.window + settings.interval * LATE_INTERVALS;

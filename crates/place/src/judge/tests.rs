@@ -215,6 +215,30 @@ fn a_restart_changes_no_verdict_before_a_full_new_window() {
 }
 
 #[test]
+fn counters_that_begin_anew_get_a_full_window_before_they_are_unknown() {
+    let spec = json!({
+        "minFitNodes": 0, "onUnknown": "unfit", "window": "2m", "maxSampleAge": "20s",
+    });
+    let mut scene = Scene::new(&spec, &["a"]);
+    scene.step(&[LOW]);
+    let anew = Err(Unknown {
+        reason: Reason::WindowTooShort,
+        age: None,
+    });
+    let mut after = |seconds| {
+        let seen = Seen {
+            node: &scene.nodes[0],
+            figure: anew.clone(),
+        };
+        let now = scene.now.plus(Duration::from_secs(seconds));
+        let outcome = scene.judge.step([seen], &scene.settings, true, now);
+        outcome.verdicts["a"].state
+    };
+    assert_eq!(after(140), FIT);
+    assert_eq!(after(141), UNFIT);
+}
+
+#[test]
 fn the_least_loaded_stay_fit_when_all_are_over_the_limit() {
     let spec = json!({ "minFitNodes": 2, "samples": { "unfit": 1, "fit": 1 } });
     let mut scene = Scene::new(&spec, &["a", "b", "c", "d"]);

@@ -78,6 +78,7 @@ fn verdict(node: &str, state: State, why: Why, load: Option<f64>) -> (String, Ve
         why,
         since: Moment::default(),
         load,
+        last_load: load,
         eligible: true,
     };
     (node.to_owned(), verdict)

@@ -9,6 +9,7 @@ fn verdict(state: State, load: Option<f64>) -> Verdict {
         why: Why::Measured,
         since: Moment::default(),
         load,
+        last_load: load,
         eligible: true,
     }
 }
@@ -63,7 +64,7 @@ fn figures_have_the_originals_forms() {
         ("d".to_owned(), verdict(State::Fit, Some(0.0))),
     ]);
     let measurements = BTreeMap::from([("a".to_owned(), measurement(183_993, 1_700_000_000))]);
-    let found = nodes(&outcome, &measurements);
+    let found = nodes(&outcome, &measurements, &BTreeMap::new());
     let entry = NodeStatus {
         current_bandwidth_percent: "6e+01".to_owned(),
         current_transmit_total: 183_993,
@@ -87,12 +88,55 @@ fn figures_have_the_originals_forms() {
 }
 
 #[test]
+fn figures_stay_with_their_time_until_there_are_newer_ones() {
+    let entry = |percent: &str, unfit| NodeStatus {
+        current_bandwidth_percent: percent.to_owned(),
+        current_transmit_total: 7,
+        time: 1_600_000_000,
+        unfit,
+    };
+    let there =
+        BTreeMap::from(["a", "b", "gone"].map(|name| (name.to_owned(), entry("5e+01", true))));
+    let found = Verdict {
+        why: Why::Found,
+        ..verdict(State::Fit, None)
+    };
+    let new = Verdict {
+        why: Why::New,
+        ..verdict(State::Unfit, None)
+    };
+    let after_restart = outcome([("a".to_owned(), found), ("b".to_owned(), new)]);
+    let found = nodes(&after_restart, &BTreeMap::new(), &there);
+    assert_eq!(found.nodes["a"], entry("5e+01", false));
+    assert_eq!(
+        found.nodes["b"].current_bandwidth_percent, "0",
+        "another node"
+    );
+    assert_eq!(
+        found.nodes.len(),
+        2,
+        "who left the cluster leaves the status"
+    );
+    let too_old = Verdict {
+        last_load: Some(60.0),
+        ..verdict(State::Unfit, None)
+    };
+    let found = nodes(
+        &outcome([("a".to_owned(), too_old)]),
+        &BTreeMap::new(),
+        &there,
+    );
+    assert_eq!(found.nodes["a"].current_bandwidth_percent, "6e+01");
+    assert_eq!(found.summary.unknown, 1);
+}
+
+#[test]
 fn the_worst_is_the_most_loaded_even_if_it_was_kept_fit() {
     let outcome = outcome([
         ("a".to_owned(), verdict(State::Unfit, Some(70.0))),
         ("b".to_owned(), verdict(State::Fit, Some(99.0))),
     ]);
-    let found = nodes(&outcome, &BTreeMap::new());
+    let found = nodes(&outcome, &BTreeMap::new(), &BTreeMap::new());
     assert_eq!(found.summary.worst.as_deref(), Some("b 99.0%"));
 }
 
@@ -100,7 +144,7 @@ fn the_worst_is_the_most_loaded_even_if_it_was_kept_fit() {
 fn a_large_cluster_has_the_worst_of_its_nodes_only() {
     #[expect(clippy::cast_precision_loss, reason = "below 5000")]
     let outcome = large(|number| number as f64 / 50.0);
-    let found = nodes(&outcome, &BTreeMap::new());
+    let found = nodes(&outcome, &BTreeMap::new(), &BTreeMap::new());
     assert_eq!(found.nodes.len(), WORST);
     assert!(found.nodes.contains_key("n4999"));
     assert!(!found.nodes.contains_key("n0000"));
@@ -111,9 +155,9 @@ fn a_large_cluster_has_the_worst_of_its_nodes_only() {
 
 #[test]
 fn a_large_cluster_is_not_written_with_every_reading() {
-    let there = status(nodes(&large(|_| 10.0), &BTreeMap::new()));
-    let figures = status(nodes(&large(|_| 11.0), &BTreeMap::new()));
-    let verdicts = status(nodes(&large(|_| 70.0), &BTreeMap::new()));
+    let there = status(nodes(&large(|_| 10.0), &BTreeMap::new(), &BTreeMap::new()));
+    let figures = status(nodes(&large(|_| 11.0), &BTreeMap::new(), &BTreeMap::new()));
+    let verdicts = status(nodes(&large(|_| 70.0), &BTreeMap::new(), &BTreeMap::new()));
     let is_written = |wanted, age| is_worth_writing(&there, wanted, age);
     assert!(!is_written(&there, None));
     assert!(!is_written(&figures, Some(Duration::from_secs(59))));
@@ -126,7 +170,11 @@ fn a_large_cluster_is_not_written_with_every_reading() {
 fn a_small_cluster_is_written_with_every_reading() {
     let at = |load| {
         let verdicts = [("a".to_owned(), verdict(State::Fit, Some(load)))];
-        status(nodes(&outcome(verdicts), &BTreeMap::new()))
+        status(nodes(
+            &outcome(verdicts),
+            &BTreeMap::new(),
+            &BTreeMap::new(),
+        ))
     };
     assert!(is_worth_writing(&at(1.0), &at(2.0), Some(Duration::ZERO)));
     assert!(!is_worth_writing(&at(1.0), &at(1.0), None));
