@@ -120,6 +120,20 @@ pub fn is_shown_everywhere<'a>(
         .all(|node| !is_wanted(node) || is_shown(node))
 }
 
+/// Whether nothing of a watch that is being deleted is left, so that its finalizer may go: its key is on no node, or
+/// another watch has taken it over. `claims` are those of the watches that stay.
+pub fn is_released<'a>(
+    nodes: impl IntoIterator<Item = &'a NodeFacts>,
+    claims: &[Claim],
+    key: &str,
+) -> bool {
+    let is_taken_over = Keys::of(claims).held().any(|(held, _)| held == key);
+    let carries = |node: &NodeFacts| {
+        node.labels.contains_key(key) || node.taints.iter().any(|taint| taint.key == key)
+    };
+    is_taken_over || !nodes.into_iter().any(carries)
+}
+
 fn change(
     node: &NodeFacts,
     keys: &Keys<'_>,

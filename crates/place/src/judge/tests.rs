@@ -146,6 +146,23 @@ fn two_looks_at_one_reading_count_once() {
 }
 
 #[test]
+fn readings_that_come_faster_than_the_interval_do_not_count_faster() {
+    let mut scene = Scene::new(&json!({ "minFitNodes": 0 }), &["a"]);
+    scene.step(&[LOW]);
+    scene.step(&[HIGH]);
+    // Another watch has its nodes asked more often.
+    for (seconds, expected) in [(2, FIT), (5, FIT), (10, UNFIT)] {
+        let now = scene.now.plus(Duration::from_secs(seconds));
+        let seen = Seen {
+            node: &scene.nodes[0],
+            figure: figure_at(HIGH, now),
+        };
+        let found = scene.judge.step([seen], &scene.settings, true, now);
+        assert_eq!(found.verdicts["a"].state, expected, "{seconds}");
+    }
+}
+
+#[test]
 fn the_dwell_time_holds_changes_back() {
     let spec = json!({ "minFitNodes": 0, "minDwell": "1m", "samples": { "unfit": 1, "fit": 1 } });
     let mut scene = Scene::new(&spec, &["a"]);
@@ -270,6 +287,20 @@ fn a_kept_node_is_exchanged_only_for_a_clearly_better_one() {
         [UNFIT, FIT],
         "clearly"
     );
+}
+
+#[test]
+fn a_node_takes_the_place_of_a_kept_one_only_after_its_dwell_time() {
+    let mut scene = Scene::new(&json!({ "minDwell": "1m" }), &["a", "b"]);
+    for _ in 0..7 {
+        scene.step(&[LOW, LOW]);
+    }
+    scene.step(&[Some(90.0), Some(95.0)]);
+    assert_eq!(scene.step(&[Some(90.0), Some(95.0)]), [FIT, UNFIT]);
+    for _ in 0..5 {
+        assert_eq!(scene.step(&[Some(99.0), Some(70.0)]), [FIT, UNFIT]);
+    }
+    assert_eq!(scene.step(&[Some(99.0), Some(70.0)]), [UNFIT, FIT]);
 }
 
 #[test]

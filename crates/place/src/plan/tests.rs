@@ -169,6 +169,18 @@ fn whoever_asks_for_a_key_goes_before_whoever_still_uses_it() {
 }
 
 #[test]
+fn a_deleted_watch_is_released_when_its_key_is_nowhere_or_another_watchs() {
+    let (bare, labelled) = (node("a", &[]), node("b", &[("web", "true")]));
+    let mut tainted = node("c", &[]);
+    tainted.taints = vec![taint(key("web"), TAINT_EFFECT)];
+    assert!(is_released([&bare], &[], &key("web")));
+    assert!(!is_released([&bare, &labelled], &[], &key("web")));
+    assert!(!is_released([&bare, &tainted], &[], &key("web")));
+    let other = claim("api", 2, "web", &[]);
+    assert!(is_released([&labelled], &[other], &key("web")));
+}
+
+#[test]
 fn an_unfit_node_has_the_taint_where_it_is_wanted_and_allowed() {
     let mut web = claim("web", 1, "web", &[("a", UNFIT_WISH), ("b", FIT)]);
     web.taint = true;
