@@ -1,0 +1,170 @@
+//! What an exporter said, as far as it matters here: bytes sent and received and the speed of each interface, from the
+//! text format of Prometheus. Tolerant, since one odd line must not lose a node, and bounded, since what answers on a
+//! node's port may be anything. What becomes of the numbers is up to [`crate::history`]; lines are taken apart in
+//! `line`.
+
+mod line;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use thiserror::Error;
+use weir_api::place::names::{RECEIVE_BYTES, SPEED_BYTES, TRANSMIT_BYTES};
+
+use self::line::Sample;
+
+/// The most bytes that an answer may have; the caller stops reading there.
+pub const BODY_LIMIT: usize = 8 << 20;
+/// The most interfaces that are read; what comes behind them is left out and counted.
+pub const INTERFACES_LIMIT: usize = 4096;
+/// The longest name of an interface that is read, in bytes; Linux has 15 characters.
+pub const NAME_LIMIT: usize = 64;
+
+/// What was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scrape {
+    /// By name of the interface.
+    pub interfaces: BTreeMap<String, Counters>,
+    /// Lines about interfaces that could not be used.
+    pub bad_lines: usize,
+    /// Lines about interfaces above [`INTERFACES_LIMIT`].
+    pub left_out: usize,
+}
+
+/// One interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counters {
+    /// Bytes sent since some start.
+    pub transmit: Option<u64>,
+    /// Bytes received since some start.
+    pub receive: Option<u64>,
+    /// Bytes per second as the interface reports them, finite; below zero where it has none.
+    pub speed: Option<f64>,
+}
+
+/// Why an answer says nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ExpositionError {
+    /// Longer than [`BODY_LIMIT`].
+    #[error(
+        "the answer is longer than {BODY_LIMIT} bytes; ask for the collectors netdev and netclass alone"
+    )]
+    TooLong,
+    /// A page for people.
+    #[error("the answer is a web page; check the path and the port of the exporter")]
+    WebPage,
+    /// No counter of any interface.
+    #[error("the answer has no network counters; switch the exporter's netdev collector on")]
+    NoCounters,
+}
+
+/// The three series that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Series {
+    Transmit,
+    Receive,
+    Speed,
+}
+
+/// Reads an answer.
+///
+/// Two lines that say different things of one interface cancel each other: which of them is about this node cannot be
+/// told. A last line without its end was cut off, maybe within a number, and is left out.
+pub fn read(body: &[u8]) -> Result<Scrape, ExpositionError> {
+    if body.len() > BODY_LIMIT {
+        return Err(ExpositionError::TooLong);
+    }
+    if body.trim_ascii_start().starts_with(b"<") {
+        return Err(ExpositionError::WebPage);
+    }
+    let mut scrape = Scrape::default();
+    let mut said: BTreeMap<(Series, String), f64> = BTreeMap::new();
+    let mut contradicted = BTreeSet::new();
+    for line in body.split_inclusive(|byte| *byte == b'\n') {
+        let Some(line) = line.strip_suffix(b"\n") else {
+            break;
+        };
+        let Some(series) = series_of(line) else {
+            continue;
+        };
+        match line::parse(line) {
+            Some(Sample { device, value }) if is_usable(series, &device, value) => {
+                let is_known = scrape.interfaces.contains_key(&device);
+                if !is_known && scrape.interfaces.len() >= INTERFACES_LIMIT {
+                    scrape.left_out += 1;
+                    continue;
+                }
+                scrape.interfaces.entry(device.clone()).or_default();
+                let before = *said.entry((series, device.clone())).or_insert(value);
+                // The very same number again, not one near it.
+                if before.to_bits() != value.to_bits() {
+                    scrape.bad_lines += 1;
+                    contradicted.insert((series, device));
+                }
+            }
+            _ => scrape.bad_lines += 1,
+        }
+    }
+    for ((series, device), value) in said {
+        let key = (series, device);
+        if !contradicted.contains(&key)
+            && let Some(counters) = scrape.interfaces.get_mut(&key.1)
+        {
+            counters.set(series, value);
+        }
+    }
+    let counts = |counters: &Counters| counters.transmit.or(counters.receive).is_some();
+    if scrape.interfaces.values().any(counts) {
+        Ok(scrape)
+    } else {
+        Err(ExpositionError::NoCounters)
+    }
+}
+
+impl Counters {
+    fn set(&mut self, series: Series, value: f64) {
+        match series {
+            Series::Transmit => self.transmit = Some(whole(value)),
+            Series::Receive => self.receive = Some(whole(value)),
+            Series::Speed => self.speed = Some(value),
+        }
+    }
+}
+
+/// The series that a line belongs to, by its name alone.
+fn series_of(line: &[u8]) -> Option<Series> {
+    let line = line.trim_ascii_start();
+    [
+        (TRANSMIT_BYTES, Series::Transmit),
+        (RECEIVE_BYTES, Series::Receive),
+        (SPEED_BYTES, Series::Speed),
+    ]
+    .into_iter()
+    .find_map(|(name, series)| {
+        let rest = line.strip_prefix(name.as_bytes())?;
+        let next = rest.first().copied();
+        let ends = next.is_none_or(|byte| byte == b'{' || byte.is_ascii_whitespace());
+        ends.then_some(series)
+    })
+}
+
+/// Counters are never below zero, and none counts to more than signed 64 bits, which is what a status can hold.
+fn is_usable(series: Series, device: &str, value: f64) -> bool {
+    const MOST: f64 = 9e18;
+    let has_name = !device.is_empty() && device.len() <= NAME_LIMIT;
+    let is_number = match series {
+        Series::Transmit | Series::Receive => (0.0..=MOST).contains(&value),
+        Series::Speed => value.is_finite(),
+    };
+    has_name && is_number
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked by `is_usable`: between 0 and 9·10^18"
+)]
+fn whole(value: f64) -> u64 {
+    value as u64
+}
