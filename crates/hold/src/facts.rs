@@ -67,7 +67,7 @@ pub struct Wanted {
     pub last_scaled_up: Option<Timestamp>,
     /// Since when the condition `CutOverNotSeen` has stood.
     pub cut_over_failed: Option<Timestamp>,
-    /// The Service keeps a client on the endpoint it had, so a probe proves nothing.
+    /// The Service keeps a client on the endpoint it had, or on the client's own node, so a probe proves nothing.
     pub session_affinity: bool,
 }
 

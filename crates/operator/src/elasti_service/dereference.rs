@@ -133,7 +133,8 @@ fn wanted(sight: &Sight, around: &Around<'_>) -> Wanted {
         session_affinity: sight
             .service
             .as_ref()
-            .is_some_and(|service| service.session_affinity),
+            // On the node where this runs there may be neither a pod nor a resolver, which such a Service does not mind.
+            .is_some_and(|service| service.session_affinity || service.is_local_inside),
     }
 }
 

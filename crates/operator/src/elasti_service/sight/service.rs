@@ -30,6 +30,8 @@ pub struct ServiceSight {
     pub session_affinity: bool,
     /// Some clients reach endpoints on their own node only.
     pub is_local: bool,
+    /// Clients in the cluster do.
+    pub is_local_inside: bool,
     /// Addresses of more than one family.
     pub is_dual_stack: bool,
     /// The UID of the ElastiService that it was derived from, if it was.
@@ -67,6 +69,7 @@ impl ServiceSight {
             ports: spec.ports.iter().flatten().map(PortSight::of).collect(),
             session_affinity: spec.session_affinity.as_deref() == Some("ClientIP"),
             is_local: local(&spec.internal_traffic_policy) || local(&spec.external_traffic_policy),
+            is_local_inside: local(&spec.internal_traffic_policy),
             is_dual_stack: spec.ip_families.is_some_and(|families| families.len() > 1),
             derived_from: object.labels().get(UID_LABEL).cloned(),
             owners: object.owner_references().to_vec(),
