@@ -62,3 +62,39 @@ impl Visit for Fields {
         self.record_str(field, &format!("{value:?}"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tracing_subscriber::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn errors_are_told_with_their_fields_and_nothing_else_is() {
+        let (queue, next) = Queue::kept();
+        let log = tracing_subscriber::registry().with(Layer::new(queue));
+        tracing::subscriber::with_default(log, || {
+            tracing::warn!("not this");
+            tracing::error!(service = "web", count = 3, "it failed");
+        });
+        let event = next().unwrap();
+        assert_eq!((event.level, &*event.message), (Level::Error, "it failed"));
+        assert!(event.logger.contains("sentry::layer"), "{event:?}");
+        assert_eq!(event.fields["service"], "web");
+        assert_eq!(event.fields["count"], "3");
+        assert_eq!(next(), None);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let (queue, next) = Queue::kept();
+        for _ in 0..100 {
+            queue.push(Event::now(Level::Error, "again", "weir"));
+        }
+        let mut kept = 0;
+        while next().is_some() {
+            kept += 1;
+        }
+        assert!(kept > 0 && kept + queue.left_out() == 100, "{kept}");
+    }
+}

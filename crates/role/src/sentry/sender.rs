@@ -73,6 +73,27 @@ impl Queue {
     }
 }
 
+#[cfg(test)]
+impl Queue {
+    /// One that nobody empties but who calls the function.
+    pub(super) fn kept() -> (Self, impl Fn() -> Option<Event>) {
+        let (sender, jobs) = mpsc::sync_channel(WAITING);
+        let queue = Self {
+            sender,
+            left_out: Arc::default(),
+        };
+        let next = move || match jobs.try_recv() {
+            Ok(Job::Tell(event)) => Some(*event),
+            Ok(Job::Flush(_)) | Err(_) => None,
+        };
+        (queue, next)
+    }
+
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out.load(Ordering::Relaxed)
+    }
+}
+
 /// Starts the thread.
 pub(super) fn start(dsn: Dsn, origin: Origin) -> io::Result<Queue> {
     let (sender, jobs) = mpsc::sync_channel(WAITING);

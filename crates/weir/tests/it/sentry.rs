@@ -23,21 +23,26 @@ struct Posted {
 
 /// A server that takes envelopes, or only connections.
 fn sentry(answers: bool) -> (u16, mpsc::Receiver<Posted>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("no trouble with a socket");
+    let port = listener
+        .local_addr()
+        .expect("no trouble with a socket")
+        .port();
     let (tell, posted) = mpsc::channel();
     thread::spawn(move || {
         let mut kept = Vec::new();
         for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
+            let mut stream = stream.expect("no trouble with a socket");
             if !answers {
                 kept.push(stream);
                 continue;
             }
-            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut reader = BufReader::new(stream.try_clone().expect("no trouble with a socket"));
             let mut head = String::new();
             while !head.ends_with("\r\n\r\n") {
-                reader.read_line(&mut head).unwrap();
+                reader
+                    .read_line(&mut head)
+                    .expect("no trouble with a socket");
             }
             let length = head.lines().find_map(|line| {
                 line.to_lowercase()
@@ -45,11 +50,13 @@ fn sentry(answers: bool) -> (u16, mpsc::Receiver<Posted>) {
                     .parse()
                     .ok()
             });
-            let mut body = vec![0; length.unwrap()];
-            reader.read_exact(&mut body).unwrap();
+            let mut body = vec![0; length.expect("no trouble with a socket")];
+            reader
+                .read_exact(&mut body)
+                .expect("no trouble with a socket");
             let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
-            stream.write_all(answer).unwrap();
-            let body = String::from_utf8(body).unwrap();
+            stream.write_all(answer).expect("no trouble with a socket");
+            let body = String::from_utf8(body).expect("no trouble with a socket");
             if tell.send(Posted { head, body }).is_err() {
                 return;
             }
@@ -72,7 +79,7 @@ fn operator(dsn: &str) -> Output {
         .env("SENTRY_ENVIRONMENT", "staging")
         .env("POD_NAME", "weir-operator-1")
         .output()
-        .unwrap()
+        .expect("weir runs")
 }
 
 #[test]
@@ -80,7 +87,7 @@ fn why_a_role_ends_is_told() {
     let (port, posted) = sentry(true);
     let output = operator(&format!("http://abc@127.0.0.1:{port}/42"));
     assert!(!output.status.success());
-    let Posted { head, body } = posted.recv_timeout(PATIENCE).unwrap();
+    let Posted { head, body } = posted.recv_timeout(PATIENCE).expect("an envelope");
     assert!(
         head.starts_with("POST /api/42/envelope/ HTTP/1.1\r\n"),
         "{head}"
@@ -96,7 +103,7 @@ fn why_a_role_ends_is_told() {
     );
     let lines: Vec<Value> = body
         .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
+        .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
     let [envelope, item, event] = &lines[..] else {
         panic!("{body}");
@@ -107,7 +114,7 @@ fn why_a_role_ends_is_told() {
     assert_eq!(event["environment"], "staging");
     assert_eq!(event["server_name"], "weir-operator-1");
     assert_eq!(event["tags"]["role"], "operator");
-    let message = event["message"]["formatted"].as_str().unwrap();
+    let message = event["message"]["formatted"].as_str().expect("text");
     assert!(message.contains("/nowhere"), "{message}");
     // The log says the same.
     let log = String::from_utf8_lossy(&output.stderr);
@@ -141,6 +148,6 @@ fn commands_that_are_no_roles_do_not_look_at_it() {
         .arg("crds")
         .env("SENTRY_DSN", "nonsense")
         .output()
-        .unwrap();
+        .expect("weir runs");
     assert!(output.status.success());
 }
