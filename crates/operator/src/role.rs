@@ -29,6 +29,7 @@ use crate::{
         context::{Context, lock},
         controller,
         hands::Hands,
+        kinds::Kinds,
         ports::PortBook,
         queue::SharedQueue,
         triggers::{Board, Secret, TriggerSettings},
@@ -193,9 +194,11 @@ fn context(
     );
     spawn_until(tasks, ends, follows);
 
+    let kinds = Arc::new(Kinds::new(client.clone()));
     let range = settings.port_range.clone().unwrap_or(RESOLVER_PORT_RANGE);
     Arc::new(Context {
-        hands: Hands::new(client.clone(), Arc::clone(&metrics)),
+        hands: Hands::new(client.clone(), Arc::clone(&kinds), Arc::clone(&metrics)),
+        kinds,
         client,
         world: Mutex::new(World::new(settings.cluster.namespaces.len().max(1))),
         queue,

@@ -13,8 +13,8 @@ use weir_hold::Memory;
 use weir_role::cluster::ObjectId;
 
 use super::{
-    clock::Clock, fail_open::FailOpen, hands::Hands, ports::PortBook, queue::SharedQueue,
-    triggers::Board, world::World,
+    clock::Clock, fail_open::FailOpen, hands::Hands, kinds::Kinds, ports::PortBook,
+    queue::SharedQueue, triggers::Board, world::World,
 };
 use crate::{
     events::{Events, Note, NoteKind},
@@ -31,6 +31,8 @@ pub struct Context {
     pub client: Client,
     /// To write.
     pub hands: Hands,
+    /// How kinds that are not watched are asked for.
+    pub kinds: Arc<Kinds>,
     /// What the watches said.
     pub world: Mutex<World>,
     /// Who is to be looked at.

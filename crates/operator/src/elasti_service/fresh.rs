@@ -10,16 +10,20 @@ use k8s_openapi::api::{
     core::v1::{Namespace, Service},
     discovery::v1::EndpointSlice,
 };
-use kube::{Api, Client, api::ListParams};
+use kube::{
+    Api, Client,
+    api::{DynamicObject, ListParams},
+};
 use weir_api::hold::{AutoscalerType, ElastiService, names::SERVICE_NAME_LABEL};
 use weir_role::cluster::ObjectId;
 
+use super::kinds::Kinds;
 use super::sight::{
     Kind, Rollout, ScaledObject, Scaler, Seen, ServiceSight, Sight, SliceSight, Workload,
 };
 
 /// Reads all that matters to an ElastiService; nothing if it is gone.
-pub async fn read(client: &Client, id: &ObjectId) -> kube::Result<Option<Sight>> {
+pub async fn read(client: &Client, kinds: &Kinds, id: &ObjectId) -> kube::Result<Option<Sight>> {
     let objects: Api<ElastiService> = Api::namespaced(client.clone(), &id.namespace);
     let Some(object) = objects.get_opt(&id.name).await? else {
         return Ok(None);
@@ -30,7 +34,7 @@ pub async fn read(client: &Client, id: &ObjectId) -> kube::Result<Option<Sight>>
     let of_service =
         ListParams::default().labels(&format!("{SERVICE_NAME_LABEL}={}", spec.service));
     let service = services.get_opt(&spec.service);
-    let target = target(client, id, &object);
+    let target = target(client, kinds, id, &object);
     let scaler = scaler(client, id, &object);
     let (service, target, scaler, slices) =
         tokio::try_join!(service, target, scaler, slices.list(&of_service))?;
@@ -76,17 +80,18 @@ pub async fn scaler(
     }))
 }
 
-async fn target(
+/// The target, asked of the API server.
+pub async fn target(
     client: &Client,
+    kinds: &Kinds,
     id: &ObjectId,
     object: &ElastiService,
 ) -> kube::Result<Seen<Workload>> {
     let reference = &object.spec.scale_target_ref;
     let name = &reference.name;
-    let Some(kind) = Kind::of(reference) else {
-        return Ok(Seen::NoSuchKind);
-    };
-    Ok(match kind {
+    let kind = Kind::of(reference);
+    Ok(match &kind {
+        Kind::Other(_) => other(client, kinds, &kind, id, name).await?,
         Kind::Deployment => {
             let api: Api<Deployment> = Api::namespaced(client.clone(), &id.namespace);
             seen(api.get_opt(name).await?, |it| Workload::of_deployment(&it))
@@ -101,6 +106,36 @@ async fn target(
             let api: Api<Rollout> = Api::namespaced(client.clone(), &id.namespace);
             seen(api.get_opt(name).await?, |it| Workload::of_rollout(&it))
         }
+    })
+}
+
+/// One of a kind that is not known beforehand. Who may not read it, or finds no `/scale`, cannot tell it from one that is
+/// not installed.
+async fn other(
+    client: &Client,
+    kinds: &Kinds,
+    kind: &Kind,
+    id: &ObjectId,
+    name: &str,
+) -> kube::Result<Seen<Workload>> {
+    let Some(resource) = kinds.resource(kind).await? else {
+        return Ok(Seen::NoSuchKind);
+    };
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), &id.namespace, &resource);
+    let scale = match api.get_scale(name).await {
+        Ok(scale) => Some(scale),
+        Err(kube::Error::Api(status)) if status.code == 404 => None,
+        Err(kube::Error::Api(status)) if status.code == 403 => return Ok(Seen::NoSuchKind),
+        Err(error) => return Err(error),
+    };
+    let object = match api.get_opt(name).await {
+        Err(kube::Error::Api(status)) if status.code == 403 => return Ok(Seen::NoSuchKind),
+        object => object?,
+    };
+    Ok(match (object, scale) {
+        (None, _) => Seen::Missing,
+        (Some(_), None) => Seen::NoSuchKind,
+        (Some(object), Some(scale)) => Seen::There(Arc::new(Workload::of_scale(&object, &scale))),
     })
 }
 

@@ -16,12 +16,14 @@ use thiserror::Error;
 use weir_api::hold::names::FIELD_MANAGER;
 use weir_role::cluster::ObjectId;
 
+use super::kinds::Kinds;
 use crate::metrics::OperatorMetrics;
 
 /// Writes to the API server. Cheap to clone.
 #[derive(Clone)]
 pub struct Hands {
     client: Client,
+    kinds: Arc<Kinds>,
     metrics: Arc<OperatorMetrics>,
 }
 
@@ -92,8 +94,12 @@ impl HandError {
 
 impl Hands {
     /// Hands that write with this client.
-    pub fn new(client: Client, metrics: Arc<OperatorMetrics>) -> Self {
-        Self { client, metrics }
+    pub fn new(client: Client, kinds: Arc<Kinds>, metrics: Arc<OperatorMetrics>) -> Self {
+        Self {
+            client,
+            kinds,
+            metrics,
+        }
     }
 
     /// What came of a write, counted.

@@ -23,7 +23,9 @@ use super::{
     fresh,
     hands::HandError,
     refusal::{Judgement, Told},
+    sight::Kind,
     status::{self, Report},
+    world::sibling,
 };
 
 /// No look takes longer; whatever was on its way is decided again.
@@ -33,6 +35,8 @@ const SOON: Duration = Duration::from_millis(100);
 /// After a failure, doubled each time.
 const PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// A target of a kind that is not watched is looked for this often while it is not there.
+const AGAIN: Duration = Duration::from_secs(10);
 /// What no event tells, such as a Service that begins to lead to the same pods, is seen after this time.
 const NOW_AND_THEN: Duration = Duration::from_mins(10);
 /// Between two silent connections through a Service.
@@ -92,6 +96,7 @@ fn failed(context: &Context, id: &ObjectId, error: &LookError) -> Timestamp {
 }
 
 async fn look(context: &Context, id: &ObjectId) -> Result<Option<Timestamp>, LookError> {
+    ask_for_target(context, id).await?;
     let Some(mut gathered) = gather::gather(context, id) else {
         context.forget(id);
         return Ok(None);
@@ -117,7 +122,9 @@ async fn look(context: &Context, id: &ObjectId) -> Result<Option<Timestamp>, Loo
     }
     if matches!(gathered.judgement, Judgement::Incomplete(_)) && !gathered.is_deleted() {
         report(context, &gathered, None, &[]).await?;
-        return Ok(None);
+        // Nobody tells when a target that is not watched appears, or may be read.
+        let is_watched = !matches!(step::target(&gathered).0, Kind::Other(_));
+        return Ok((!is_watched).then(|| after(context.now(), AGAIN)));
     }
 
     let now = context.now();
@@ -139,6 +146,23 @@ async fn look(context: &Context, id: &ObjectId) -> Result<Option<Timestamp>, Loo
         lock(&context.fail_open).forget(id);
     }
     act(context, &gathered, &facts, &memory, &plan).await
+}
+
+/// A target of a kind that is not watched.
+async fn ask_for_target(context: &Context, id: &ObjectId) -> Result<(), LookError> {
+    let object = lock(&context.world).object(id).cloned();
+    let Some(object) = object else {
+        return Ok(());
+    };
+    let reference = &object.spec.scale_target_ref;
+    let kind = Kind::of(reference);
+    if !matches!(kind, Kind::Other(_)) {
+        return Ok(());
+    }
+    let seen = fresh::target(&context.client, &context.kinds, id, &object).await?;
+    let target = sibling(id, &reference.name);
+    lock(&context.world).set_other(kind, target, seen);
+    Ok(())
 }
 
 /// Carries out the one step and tells of it.
@@ -211,7 +235,7 @@ async fn confirm(
     memory: &Memory,
     plan: &Plan,
 ) -> Result<Option<Plan>, LookError> {
-    let Some(sight) = fresh::read(&context.client, &gathered.id).await? else {
+    let Some(sight) = fresh::read(&context.client, &context.kinds, &gathered.id).await? else {
         return Ok(None);
     };
     let now = context.now();
@@ -289,8 +313,10 @@ async fn write_report(
         told,
         not_ready,
         ports: gathered.allotted.ports.clone(),
-        target: step::target(gathered)
-            .map(|(kind, name)| format!("{}/{}", kind.as_str(), name.name)),
+        target: Some({
+            let (kind, name) = step::target(gathered);
+            format!("{}/{}", kind.text(), name.name)
+        }),
         phase,
         is_active,
     };

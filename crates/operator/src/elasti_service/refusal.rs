@@ -142,17 +142,15 @@ fn incomplete(sight: &Sight) -> Option<String> {
         ));
     }
     let target = &object.spec.scale_target_ref;
-    if Kind::of(target).is_none() {
-        let (version, kind) = target.canonical();
-        return Some(format!(
-            "a {kind} of {version} as a target is not supported yet; Deployment, StatefulSet and Rollout are"
-        ));
-    }
     match &sight.target {
         Seen::There(_) | Seen::NotYet => None,
         Seen::Missing => Some(format!(
             "the {} {} does not exist",
             target.kind, target.name
+        )),
+        Seen::NoSuchKind if matches!(Kind::of(target), Kind::Other(_)) => Some(format!(
+            "a {} of {} cannot be scaled here: it is not installed, has no /scale, or the operator may not read it; docs/hold.md has the Role that it needs",
+            target.kind, target.api_version
         )),
         Seen::NoSuchKind => Some(format!(
             "{}s are not installed in this cluster",

@@ -17,7 +17,7 @@ pub use self::{
     scaler::{Hpa, ScaledObject, Scaler},
     service::{PortSight, ServiceSight},
     slice::SliceSight,
-    workload::{Kind, Rollout, Workload},
+    workload::{Kind, OtherKind, Rollout, Workload},
 };
 
 /// One ElastiService and all that matters to it.

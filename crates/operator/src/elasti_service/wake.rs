@@ -82,9 +82,7 @@ impl Wakes for Waker {
 async fn wake(context: &Context, id: &ObjectId, object: &ElastiService) -> WakeAnswer {
     context.wake_asked(id);
     let reference = &object.spec.scale_target_ref;
-    let Some(kind) = Kind::of(reference) else {
-        return WakeAnswer::Failed("its target is of a kind that is not supported yet".to_owned());
-    };
+    let kind = Kind::of(reference);
     let target = sibling(id, &reference.name);
     let outcome = unpause(context, id, object).await;
     let outcome = match outcome {
@@ -93,7 +91,7 @@ async fn wake(context: &Context, id: &ObjectId, object: &ElastiService) -> WakeA
             let known = at_zero(context, id);
             context
                 .hands
-                .scale_up_from_zero(kind, &target, replicas, known.as_ref())
+                .scale_up_from_zero(&kind, &target, replicas, known.as_ref())
                 .await
         }
         Err(error) => Err(error),

@@ -32,6 +32,8 @@ pub struct World {
     deployments: Kept<Workload>,
     stateful_sets: Kept<Workload>,
     rollouts: Kept<Workload>,
+    /// Those that are not watched, as they were seen last.
+    others: HashMap<(Kind, ObjectId), Seen<Workload>>,
     scalers: Kept<Scaler>,
     hpas: Kept<Hpa>,
     /// Who refers to what.
@@ -77,6 +79,7 @@ impl World {
             deployments: Kept::new(scopes),
             stateful_sets: Kept::new(scopes),
             rollouts: Kept::new(scopes),
+            others: HashMap::new(),
             scalers: Kept::new(scopes),
             hpas: Kept::new(scopes),
             users: HashMap::new(),
@@ -179,9 +182,7 @@ impl World {
 
     /// The other ElastiServices on the same target.
     pub fn group(&self, object: &ElastiService) -> Vec<Arc<ElastiService>> {
-        let Some(target) = target_of(object) else {
-            return Vec::new();
-        };
+        let target = target_of(object);
         let me = ObjectId::of(object);
         let members = self.users.get(&target).into_iter().flatten();
         members
@@ -200,12 +201,8 @@ impl World {
                 .filter(|autoscaler| autoscaler.type_ == wanted)
                 .map(|autoscaler| sibling(id, &autoscaler.name))
         };
-        let target = match Kind::of(&object.spec.scale_target_ref) {
-            Some(kind) => self
-                .workloads(kind)
-                .seen(&sibling(id, &object.spec.scale_target_ref.name)),
-            None => Seen::NoSuchKind,
-        };
+        let reference = &object.spec.scale_target_ref;
+        let target = self.target(Kind::of(reference), sibling(id, &reference.name));
         Some(Sight {
             service: self.services.get(&service).cloned(),
             target,
@@ -260,11 +257,24 @@ impl World {
             .collect()
     }
 
-    fn workloads(&self, kind: Kind) -> &Kept<Workload> {
+    /// A target of a kind that is not watched was asked for. What nobody names any more is forgotten.
+    pub fn set_other(&mut self, kind: Kind, target: ObjectId, seen: Seen<Workload>) {
+        self.others.insert((kind, target), seen);
+        let users = &self.users;
+        self.others.retain(|(kind, target), _| {
+            users.contains_key(&Reference::Target(kind.clone(), target.clone()))
+        });
+    }
+
+    fn target(&self, kind: Kind, target: ObjectId) -> Seen<Workload> {
         match kind {
-            Kind::Deployment => &self.deployments,
-            Kind::StatefulSet => &self.stateful_sets,
-            Kind::Rollout => &self.rollouts,
+            Kind::Deployment => self.deployments.seen(&target),
+            Kind::StatefulSet => self.stateful_sets.seen(&target),
+            Kind::Rollout => self.rollouts.seen(&target),
+            other @ Kind::Other(_) => {
+                let seen = self.others.get(&(other, target));
+                seen.cloned().unwrap_or(Seen::NotYet)
+            }
         }
     }
 
@@ -413,10 +423,10 @@ pub fn sibling(id: &ObjectId, name: &str) -> ObjectId {
     }
 }
 
-fn target_of(object: &ElastiService) -> Option<Reference> {
+fn target_of(object: &ElastiService) -> Reference {
     let reference = &object.spec.scale_target_ref;
     let target = sibling(&ObjectId::of(object), &reference.name);
-    Some(Reference::Target(Kind::of(reference)?, target))
+    Reference::Target(Kind::of(reference), target)
 }
 
 fn references(object: &ElastiService) -> Vec<Reference> {
@@ -428,7 +438,7 @@ fn references(object: &ElastiService) -> Vec<Reference> {
         }
     });
     let service = Reference::Service(service_of(object));
-    [Some(service), target_of(object), autoscaler]
+    [Some(service), Some(target_of(object)), autoscaler]
         .into_iter()
         .flatten()
         .collect()

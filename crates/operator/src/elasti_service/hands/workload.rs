@@ -21,11 +21,11 @@ impl Hands {
     /// Writes 0, if the target still has this version.
     pub async fn scale_to_zero(
         &self,
-        kind: Kind,
+        kind: &Kind,
         target: &ObjectId,
         version: &Version,
     ) -> Result<(), HandError> {
-        let api = self.workloads(kind, target);
+        let api = self.workloads(kind, target).await?;
         let mut scale = api
             .get_scale(&target.name)
             .await
@@ -38,7 +38,7 @@ impl Hands {
     /// Writes so many replicas, unless there are as many; says whether there were fewer.
     pub async fn scale_up(
         &self,
-        kind: Kind,
+        kind: &Kind,
         target: &ObjectId,
         replicas: i32,
     ) -> Result<bool, HandError> {
@@ -49,7 +49,7 @@ impl Hands {
     /// saves asking for it first: somebody waits.
     pub async fn scale_up_from_zero(
         &self,
-        kind: Kind,
+        kind: &Kind,
         target: &ObjectId,
         replicas: i32,
         at_zero: Option<&Version>,
@@ -67,7 +67,7 @@ impl Hands {
                 }),
                 status: None,
             };
-            let api = self.workloads(kind, target);
+            let api = self.workloads(kind, target).await?;
             match self.put_scale(&api, target, &scale).await {
                 // It is not as it was known: it may not be at zero any more.
                 Err(HandError::Changed(_)) => {}
@@ -79,12 +79,12 @@ impl Hands {
 
     async fn raise(
         &self,
-        kind: Kind,
+        kind: &Kind,
         target: &ObjectId,
         below: i32,
         replicas: i32,
     ) -> Result<bool, HandError> {
-        let api = self.workloads(kind, target);
+        let api = self.workloads(kind, target).await?;
         loop {
             // The one that was read may be old, and a scale must never be lowered here.
             let mut scale = api
@@ -108,7 +108,7 @@ impl Hands {
     /// Marks the target with a drain that was undone, which changes its version.
     pub async fn fence_target(
         &self,
-        kind: Kind,
+        kind: &Kind,
         target: &ObjectId,
         object: &ObjectId,
         drain: Timestamp,
@@ -120,7 +120,7 @@ impl Hands {
     /// Takes the mark away; a target that is gone needs none.
     pub async fn unfence_target(
         &self,
-        kind: Kind,
+        kind: &Kind,
         target: &ObjectId,
         object: &ObjectId,
     ) -> Result<(), HandError> {
@@ -132,14 +132,14 @@ impl Hands {
 
     async fn annotate_target(
         &self,
-        kind: Kind,
+        kind: &Kind,
         target: &ObjectId,
         object: &ObjectId,
         drain: Option<Timestamp>,
     ) -> Result<(), HandError> {
         let mark = drain.map(|drain| drain.to_string());
         let patch = json!({ "metadata": { "annotations": { fence(&object.name): mark } } });
-        let api = self.workloads(kind, target);
+        let api = self.workloads(kind, target).await?;
         let outcome = api.patch(&target.name, &patching(), &merge(patch)).await;
         self.wrote("target", outcome).map(drop)
     }
@@ -154,7 +154,15 @@ impl Hands {
         self.wrote(SCALE, outcome).map(drop)
     }
 
-    fn workloads(&self, kind: Kind, target: &ObjectId) -> Api<DynamicObject> {
-        Api::namespaced_with(self.client.clone(), &target.namespace, &kind.resource())
+    async fn workloads(
+        &self,
+        kind: &Kind,
+        target: &ObjectId,
+    ) -> Result<Api<DynamicObject>, HandError> {
+        let resource = self.kinds.resource(kind).await;
+        let resource = resource.map_err(|error| HandError::unreadable("target's kind", error))?;
+        let resource = resource.ok_or(HandError::Gone("target's kind"))?;
+        let client = self.client.clone();
+        Ok(Api::namespaced_with(client, &target.namespace, &resource))
     }
 }

@@ -74,25 +74,22 @@ pub(super) async fn carry_out(
             }
         }
         Step::FenceTarget { drain } => {
-            if let Some((kind, target)) = target(gathered) {
-                hands.fence_target(kind, &target, id, *drain).await?;
-            }
+            let (kind, target) = target(gathered);
+            hands.fence_target(&kind, &target, id, *drain).await?;
         }
         Step::ScaleToZero { version } => {
-            if let Some((kind, target)) = target(gathered) {
-                let outcome = hands.scale_to_zero(kind, &target, version).await;
-                scaled(context, gathered, 0, &outcome, plan.because);
-                outcome?;
-            }
+            let (kind, target) = target(gathered);
+            let outcome = hands.scale_to_zero(&kind, &target, version).await;
+            scaled(context, gathered, 0, &outcome, plan.because);
+            outcome?;
         }
         Step::ScaleUp { replicas } => {
-            if let Some((kind, target)) = target(gathered) {
-                let outcome = hands.scale_up(kind, &target, *replicas).await;
-                if !matches!(outcome, Ok(false)) {
-                    scaled(context, gathered, *replicas, &outcome, plan.because);
-                }
-                outcome?;
+            let (kind, target) = target(gathered);
+            let outcome = hands.scale_up(&kind, &target, *replicas).await;
+            if !matches!(outcome, Ok(false)) {
+                scaled(context, gathered, *replicas, &outcome, plan.because);
             }
+            outcome?;
         }
         Step::Rest
         | Step::StorePhase(_)
@@ -121,10 +118,10 @@ pub(super) async fn probe(context: &Context, gathered: &Gathered) -> Option<()> 
     Some(())
 }
 
-/// The target's kind and name, if it is one that can be scaled.
-pub(super) fn target(gathered: &Gathered) -> Option<(Kind, ObjectId)> {
+/// The target's kind and name.
+pub(super) fn target(gathered: &Gathered) -> (Kind, ObjectId) {
     let reference = &gathered.object().spec.scale_target_ref;
-    Some((Kind::of(reference)?, sibling(&gathered.id, &reference.name)))
+    (Kind::of(reference), sibling(&gathered.id, &reference.name))
 }
 
 /// The reason of the Event about a phase.

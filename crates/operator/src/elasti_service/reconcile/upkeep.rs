@@ -70,11 +70,11 @@ pub(super) async fn after_all(context: &Context, gathered: &Gathered) -> Result<
             .unfence_scaler(&sibling(id, &autoscaler.name), id)
             .await?;
     }
-    if let (Some(target), Some((kind, name))) =
-        (gathered.sight.target.there(), step::target(gathered))
+    if let Some(target) = gathered.sight.target.there()
         && target.fences.contains_key(&key)
     {
-        context.hands.unfence_target(kind, &name, id).await?;
+        let (kind, name) = step::target(gathered);
+        context.hands.unfence_target(&kind, &name, id).await?;
     }
     context.hands.set_finalizer(object, false).await?;
     Ok(())
@@ -119,14 +119,14 @@ async fn former_target(context: &Context, gathered: &Gathered) -> Result<(), Loo
         return Ok(());
     };
     let former = sibling(&gathered.id, name);
-    if step::target(gathered).is_some_and(|now| now == (kind, former.clone())) {
+    if step::target(gathered) == (kind.clone(), former.clone()) {
         return Ok(());
     }
     if !was_up {
         let replicas = object.spec.min_target_replicas.max(1);
         let woken = context
             .hands
-            .scale_up_from_zero(kind, &former, replicas, None)
+            .scale_up_from_zero(&kind, &former, replicas, None)
             .await;
         match woken {
             Ok(_) | Err(HandError::Gone(_)) => {}
@@ -135,7 +135,7 @@ async fn former_target(context: &Context, gathered: &Gathered) -> Result<(), Loo
     }
     context
         .hands
-        .unfence_target(kind, &former, &gathered.id)
+        .unfence_target(&kind, &former, &gathered.id)
         .await?;
     Ok(())
 }

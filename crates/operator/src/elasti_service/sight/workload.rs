@@ -1,19 +1,23 @@
-//! A workload that can be scaled: Deployment, StatefulSet or Rollout.
+//! A workload that can be scaled: Deployment, StatefulSet, Rollout, or any other with `/scale`.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::api::{
     apps::v1::{Deployment, StatefulSet},
+    autoscaling::v1::Scale,
     core::v1::PodTemplateSpec,
 };
-use kube::{CustomResource, Resource, ResourceExt, api::ApiResource};
+use kube::{
+    CustomResource, Resource, ResourceExt,
+    api::{ApiResource, DynamicObject},
+};
 use serde::{Deserialize, Serialize};
 use weir_api::hold::{ScaleTargetRef, names::FENCE_PREFIX};
 
 use weir_hold::facts::Version;
 
-/// The kinds that are watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// The kinds of targets.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// `apps/v1`.
     Deployment,
@@ -21,6 +25,26 @@ pub enum Kind {
     StatefulSet,
     /// Argo's, `argoproj.io/v1alpha1`.
     Rollout,
+    /// Any other with `/scale`. It is not watched, but asked for at each look; its pods are seen in the Service's slices.
+    Other(Arc<OtherKind>),
+}
+
+/// A kind that is not known beforehand.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OtherKind {
+    /// Such as `apps/v1`.
+    pub api_version: String,
+    /// Such as `ReplicaSet`.
+    pub kind: String,
+}
+
+impl OtherKind {
+    /// The group, which may be empty, and the version.
+    pub fn group_and_version(&self) -> (&str, &str) {
+        self.api_version
+            .split_once('/')
+            .unwrap_or(("", &self.api_version))
+    }
 }
 
 /// What of a workload matters.
@@ -69,45 +93,59 @@ pub struct RolloutStatus {
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Deployment, Self::StatefulSet, Self::Rollout];
-
-    /// The kind that a reference names, if it is one of these.
-    pub fn of(reference: &ScaleTargetRef) -> Option<Self> {
+    /// The kind that a reference names.
+    pub fn of(reference: &ScaleTargetRef) -> Self {
         match reference.canonical() {
-            ("apps/v1", "Deployment") => Some(Self::Deployment),
-            ("apps/v1", "StatefulSet") => Some(Self::StatefulSet),
-            ("argoproj.io/v1alpha1", "Rollout") => Some(Self::Rollout),
-            _ => None,
+            ("apps/v1", "Deployment") => Self::Deployment,
+            ("apps/v1", "StatefulSet") => Self::StatefulSet,
+            ("argoproj.io/v1alpha1", "Rollout") => Self::Rollout,
+            (api_version, kind) => Self::other(api_version, kind),
         }
     }
 
-    /// A workload as `status.target` has it, such as `Deployment/web`.
+    /// A workload as `status.target` has it, such as `Deployment/web` or `apps/v1/ReplicaSet/web`.
     pub fn parse(text: &str) -> Option<(Self, &str)> {
-        let (kind, name) = text.split_once('/')?;
-        let kind = Self::ALL.into_iter().find(|known| known.as_str() == kind)?;
+        let (kind, name) = text.rsplit_once('/')?;
+        let kind = match kind {
+            "Deployment" => Self::Deployment,
+            "StatefulSet" => Self::StatefulSet,
+            "Rollout" => Self::Rollout,
+            other => {
+                let (api_version, kind) = other.rsplit_once('/')?;
+                Self::other(api_version, kind)
+            }
+        };
         Some((kind, name)).filter(|(_, name)| !name.is_empty())
     }
 
-    /// As Kubernetes spells it.
-    pub const fn as_str(self) -> &'static str {
+    /// The same without a name.
+    pub fn text(&self) -> String {
         match self {
-            Self::Deployment => "Deployment",
-            Self::StatefulSet => "StatefulSet",
-            Self::Rollout => "Rollout",
+            Self::Deployment => "Deployment".to_owned(),
+            Self::StatefulSet => "StatefulSet".to_owned(),
+            Self::Rollout => "Rollout".to_owned(),
+            Self::Other(other) => format!("{}/{}", other.api_version, other.kind),
         }
     }
 
-    /// How the API server is asked for it.
-    pub fn resource(self) -> ApiResource {
-        fn of<K: Resource<DynamicType = ()>>() -> ApiResource {
-            ApiResource::erase::<K>(&())
+    /// How the API server is asked for it, where that is known beforehand; see `kinds` for others.
+    pub fn resource(&self) -> Option<ApiResource> {
+        fn of<K: Resource<DynamicType = ()>>() -> Option<ApiResource> {
+            Some(ApiResource::erase::<K>(&()))
         }
         match self {
             Self::Deployment => of::<Deployment>(),
             Self::StatefulSet => of::<StatefulSet>(),
             Self::Rollout => of::<Rollout>(),
+            Self::Other(_) => None,
         }
+    }
+
+    fn other(api_version: &str, kind: &str) -> Self {
+        Self::Other(Arc::new(OtherKind {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+        }))
     }
 }
 
@@ -147,6 +185,20 @@ impl Workload {
         )
     }
 
+    /// What matters of anything else, by its `/scale`. The version is that of the scale, which is read first: were the
+    /// object changed in between, a write on it fails.
+    pub fn of_scale(object: &DynamicObject, scale: &Scale) -> Self {
+        let replicas = scale.spec.as_ref().and_then(|spec| spec.replicas);
+        Self {
+            version: scale.metadata.resource_version.clone().map(Version),
+            // One whose own status says nothing of it is known by its endpoints.
+            ready: 0,
+            // Nothing is known of its pods, so nothing is said of them.
+            pre_stop: true,
+            ..Self::new(object, Some(replicas.unwrap_or(0)), None, None)
+        }
+    }
+
     fn new(
         object: &impl ResourceExt,
         replicas: Option<i32>,
@@ -181,4 +233,32 @@ pub(super) fn fences(object: &impl ResourceExt) -> BTreeMap<String, String> {
         .filter(|(key, _)| key.starts_with(FENCE_PREFIX))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_read_as_it_was_written() {
+        for (api_version, kind) in [
+            ("apps/v1", "Deployment"),
+            ("apps/v1", "StatefulSet"),
+            ("argoproj.io/v1alpha1", "Rollout"),
+            ("apps/v1", "ReplicaSet"),
+            ("v1", "ReplicationController"),
+        ] {
+            let reference = ScaleTargetRef {
+                api_version: api_version.to_owned(),
+                kind: kind.to_owned(),
+                name: "web".to_owned(),
+            };
+            let kind = Kind::of(&reference);
+            let text = format!("{}/web", kind.text());
+            assert_eq!(Kind::parse(&text), Some((kind, "web")), "{text}");
+        }
+        for none in ["", "web", "Deployment/", "Widget/web"] {
+            assert_eq!(Kind::parse(none), None, "{none}");
+        }
+    }
 }

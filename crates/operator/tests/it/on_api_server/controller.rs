@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use clap::Parser;
 use futures_util::{StreamExt, stream};
 use k8s_openapi::{
-    api::{apps::v1::Deployment, core::v1::Service},
+    api::{
+        apps::v1::{Deployment, ReplicaSet},
+        core::v1::Service,
+    },
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
@@ -444,4 +447,61 @@ async fn a_restart_with_many_in_place_writes_nothing() {
     operator.stop().await;
     let after = versions(&namespace).await;
     assert!(before == after, "something was written");
+}
+
+/// A kind that is not watched is asked for at each look; here it is never scaled by anybody but us.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_of_another_kind_is_read_and_woken() {
+    let server = api_server().await;
+    let namespace = server.namespace("other-kind").await;
+    let operator = Operator::start(&server, &namespace).await;
+    let params = PostParams::default();
+    let mut object = elasti_service("web", "web");
+    object.spec.scale_target_ref.kind = "ReplicaSet".to_owned();
+    let replicas: ReplicaSet = serde_json::from_value(json!({
+        "metadata": {"name": "web"},
+        "spec": serde_json::to_value(deployment("web", 0).spec.unwrap()).unwrap(),
+    }))
+    .unwrap();
+    let sets: Api<ReplicaSet> = namespace.api();
+    sets.create(&params, &replicas).await.unwrap();
+    let services = namespace.api();
+    services.create(&params, &service("web", 80)).await.unwrap();
+    let objects: Api<ElastiService> = namespace.api();
+    objects.create(&params, &object).await.unwrap();
+    until(&namespace, "web", "asleep", |object| {
+        let status = object.status.as_ref();
+        status.is_some_and(|status| {
+            status.phase == Some(Phase::Asleep)
+                && status.target.as_deref() == Some("apps/v1/ReplicaSet/web")
+        })
+    })
+    .await;
+
+    // What does not exist is said.
+    let mut none = elasti_service("none", "web");
+    none.spec.scale_target_ref.api_version = "example.com/v1".to_owned();
+    none.spec.scale_target_ref.kind = "Widget".to_owned();
+    none.spec.service = "other".to_owned();
+    let other = service("other", 80);
+    services.create(&params, &other).await.unwrap();
+    objects.create(&params, &none).await.unwrap();
+    until(&namespace, "none", "its kind is not there", |object| {
+        condition(object, "Ready").is_some_and(|(status, why)| {
+            status == "False" && why.contains("Widget of example.com/v1")
+        })
+    })
+    .await;
+
+    objects
+        .delete("web", &DeleteParams::default())
+        .await
+        .unwrap();
+    namespace
+        .eventually(PATIENCE, "it is woken", async || {
+            let found = sets.get("web").await.unwrap().spec.unwrap().replicas;
+            (found == Some(1)).then_some(()).ok_or(format!("{found:?}"))
+        })
+        .await;
+    operator.stop().await;
 }
