@@ -130,13 +130,13 @@ impl Kind {
 
     /// How the API server is asked for it, where that is known beforehand; see `kinds` for others.
     pub fn resource(&self) -> Option<ApiResource> {
-        fn of<K: Resource<DynamicType = ()>>() -> Option<ApiResource> {
-            Some(ApiResource::erase::<K>(&()))
+        fn of<K: Resource<DynamicType = ()>>() -> ApiResource {
+            ApiResource::erase::<K>(&())
         }
         match self {
-            Self::Deployment => of::<Deployment>(),
-            Self::StatefulSet => of::<StatefulSet>(),
-            Self::Rollout => of::<Rollout>(),
+            Self::Deployment => Some(of::<Deployment>()),
+            Self::StatefulSet => Some(of::<StatefulSet>()),
+            Self::Rollout => Some(of::<Rollout>()),
             Self::Other(_) => None,
         }
     }
