@@ -19,15 +19,19 @@ use crate::client::get;
 
 #[tokio::test]
 async fn it_is_ready_only_when_it_says_so() {
-    let app = start(Settings {
-        ready_delay: Duration::from_millis(300),
-        ..Settings::default()
-    })
-    .await;
-    assert_eq!(get(app.http(), "/ready").await.status, 503);
-    assert_eq!(get(app.http(), "/healthz").await.status, 200);
+    let after = async |ready_delay: Duration| {
+        let settings = Settings {
+            ready_delay,
+            ..Settings::default()
+        };
+        start(settings).await
+    };
+    let slow = after(Duration::from_hours(1)).await;
+    assert_eq!(get(slow.http(), "/ready").await.status, 503);
+    assert_eq!(get(slow.http(), "/healthz").await.status, 200);
+    let quick = after(Duration::from_millis(300)).await;
     eventually(Duration::from_secs(10), "it is ready", || async {
-        match get(app.http(), "/ready").await.status {
+        match get(quick.http(), "/ready").await.status {
             status if status == 200 => Ok(()),
             status => Err(status),
         }
