@@ -13,9 +13,7 @@ mod summary;
 use std::{
     env,
     io::{self, BufRead, BufReader, IsTerminal, Write},
-    num::NonZeroUsize,
     process::{Command, ExitCode, ExitStatus, Stdio},
-    thread,
     time::Instant,
 };
 
@@ -39,8 +37,6 @@ use crate::{
     tools as tool_commands,
 };
 
-/// How many tests of one program run at a time.
-const TEST_THREADS: &str = "RUST_TEST_THREADS";
 /// Names the server to the tests, see `weir_lab::api_server`.
 const KUBECONFIG: &str = "WEIR_LAB_KUBECONFIG";
 
@@ -97,11 +93,7 @@ pub(crate) fn run(what: &[String], arguments: &[String]) -> Result<ExitCode> {
             None => Vec::new(),
         };
         let mut output = Output::new(&names);
-        let mut command = cargo(&plan.run(), server.as_ref());
-        if env::var_os(TEST_THREADS).is_none() {
-            command.env(TEST_THREADS, at_a_time().to_string());
-        }
-        let status = stream(command, None, &mut output, true)?;
+        let status = stream(cargo(&plan.run(), server.as_ref()), None, &mut output, true)?;
         summary.cargo_succeeded = status.success();
         summary.programs = output.finish(&skipped);
     }
@@ -130,11 +122,6 @@ fn build(plan: &Plan, metadata: &Metadata) -> Result<Option<Names>> {
         .collect();
     let names = Names::parse(&String::from_utf8_lossy(&built.stdout), &packages);
     Ok(built.status.success().then_some(names))
-}
-
-/// Tests wait more than they work: for an API server, for processes that start and end, for time to pass.
-fn at_a_time() -> usize {
-    2 * thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 fn is_ci() -> bool {

@@ -169,7 +169,8 @@ fn free_port() -> u16 {
 
 fn web(port: u16, endpoints: &[SocketAddr]) -> Value {
     json!([{"namespace": "default", "name": "web",
-        "ports": [{"number": 80, "resolverPort": port, "endpoints": endpoints}],
+        // Said, so that a client that takes its time on a busy machine is not taken for one that waits for the server.
+        "ports": [{"number": 80, "resolverPort": port, "protocol": "http1", "endpoints": endpoints}],
         "probeResponse": [{"path": {"type": "Exact", "value": "/alive"}, "response": {"status": 200, "body": "yes"}}]}])
 }
 
