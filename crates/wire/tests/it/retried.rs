@@ -1,6 +1,7 @@
 //! Endpoints that fail, and what is sent again because of it.
 
 use std::{
+    net::SocketAddr,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -69,6 +70,27 @@ fn reset(stream: TcpStream) {
         .set_linger(Some(Duration::ZERO))
         .unwrap();
     drop(stream);
+}
+
+/// Waits until the kernel knows of none that is open: on a busy machine that takes a moment also on loopback, and what is sent
+/// before it knows is lost.
+async fn no_connection_to(address: SocketAddr) {
+    const ESTABLISHED: &str = "01";
+    let SocketAddr::V4(address) = address else {
+        panic!("{address} is not IPv4");
+    };
+    let ip = u32::from_ne_bytes(address.ip().octets());
+    let wanted = format!("{ip:08X}:{:04X}", address.port());
+    is_so("the end has come through", || {
+        let all = std::fs::read_to_string("/proc/self/net/tcp").map_err(|it| it.to_string())?;
+        let mut lines = all.lines().map(str::split_whitespace);
+        let open = lines.find(|fields| {
+            let mut fields = fields.clone().skip(2);
+            fields.next() == Some(&*wanted) && fields.next() == Some(ESTABLISHED)
+        });
+        open.map_or(Ok(()), |_| Err(format!("open to {wanted}")))
+    })
+    .await;
 }
 
 fn request(method: &str) -> String {
@@ -245,6 +267,7 @@ async fn a_kept_connection_that_was_closed_meanwhile_costs_nothing() {
         client.send(request("POST")).await;
         assert_eq!(client.answer().await.status, 200);
         in_time("it is closed", ends.recv()).await;
+        no_connection_to(endpoint.address).await;
         assert_eq!(*seen.lock().unwrap(), round);
         assert_eq!(endpoint.connections(), round);
     }
