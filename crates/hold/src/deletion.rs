@@ -1,4 +1,5 @@
-//! An ElastiService that is being deleted: wake the target, serve what is held, leave nothing.
+//! An ElastiService that is being deleted, or by an edit leaves its Service or target: wake the target, serve what is
+//! held, leave nothing.
 
 use weir_api::hold::Phase;
 
@@ -11,39 +12,46 @@ use super::{
     waking,
 };
 
-const BECAUSE: &str = "the ElastiService is being deleted";
+/// Why all this is done.
+pub(super) fn because(how: Deletion) -> &'static str {
+    match how {
+        Deletion::WakeFirst | Deletion::Leave => "the ElastiService is being deleted",
+        Deletion::Edited => "the spec names another Service or target",
+    }
+}
 
 pub(super) fn plan(view: &View<'_>, how: Deletion) -> Plan {
     let facts = view.facts;
+    let because = because(how);
     if let Some(stored) = facts.stored
         && stored.phase == Phase::Draining
         && facts.is_scaled_up()
     {
-        return draining::undo(view, stored.since, Phase::Serving, BECAUSE);
+        return draining::undo(view, stored.since, Phase::Serving, because);
     }
     let nothing_to_serve = facts.target.is_none() || how == Deletion::Leave;
     if nothing_to_serve {
-        return tidy(view);
+        return tidy(view, because);
     }
     match facts.stored.map(|stored| stored.phase) {
         Some(Phase::Draining) => draining::plan(view),
-        Some(Phase::Asleep) => Step::StorePhase(Phase::Waking).because(BECAUSE),
-        Some(Phase::Waking) => wake(view),
+        Some(Phase::Asleep) => Step::StorePhase(Phase::Waking).because(because),
+        Some(Phase::Waking) => wake(view, because),
         // A slice without an endpoint: requests may be held by it.
         None | Some(Phase::Serving) if facts.slice.is_some() && facts.endpoints.is_empty() => {
-            Step::StorePhase(Phase::Waking).because(BECAUSE)
+            Step::StorePhase(Phase::Waking).because(because)
         }
-        None | Some(Phase::Serving) => finish(view),
+        None | Some(Phase::Serving) => finish(view, because),
     }
 }
 
-fn wake(view: &View<'_>) -> Plan {
+fn wake(view: &View<'_>, because: &'static str) -> Plan {
     // Whoever was held when the pods were called for has had an answer by then.
     let starting = view.memory.starting;
     let patience = starting.map(|since| after(since, view.settings.hold_timeout));
     let out_of_patience = patience.is_some_and(|moment| moment <= view.now);
     if view.facts.is_scaled_up() && (out_of_patience || !view.facts.service_exists) {
-        return tidy(view);
+        return tidy(view, because);
     }
     let plan = waking::plan(view);
     match plan.step {
@@ -55,23 +63,23 @@ fn wake(view: &View<'_>) -> Plan {
     }
 }
 
-fn finish(view: &View<'_>) -> Plan {
+fn finish(view: &View<'_>, because: &'static str) -> Plan {
     if view.facts.pause() == Pause::Ours {
-        return Step::UnpauseAutoscaler.because(BECAUSE);
+        return Step::UnpauseAutoscaler.because(because);
     }
-    slice::removal(view).unwrap_or_else(|| tidy(view))
+    slice::removal(view).unwrap_or_else(|| tidy(view, because))
 }
 
 /// Takes away what is ours, whatever the target does.
-fn tidy(view: &View<'_>) -> Plan {
+fn tidy(view: &View<'_>, because: &'static str) -> Plan {
     if view.facts.pause() == Pause::Ours {
-        return Step::UnpauseAutoscaler.because(BECAUSE);
+        return Step::UnpauseAutoscaler.because(because);
     }
     match &view.facts.slice {
         Some(slice) => Step::RemoveSlice {
             version: slice.version.clone(),
         }
-        .because(BECAUSE),
-        None => Step::RemoveFinalizer.because(BECAUSE),
+        .because(because),
+        None => Step::RemoveFinalizer.because(because),
     }
 }

@@ -102,6 +102,8 @@ pub enum Deletion {
     WakeFirst,
     /// Leave the target as it is: the user's annotation, or the namespace is going as well.
     Leave,
+    /// It stays, but an edit names another Service or target. This one is left as by `WakeFirst`.
+    Edited,
 }
 
 /// The workload, by its `/scale`.

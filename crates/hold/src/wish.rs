@@ -40,8 +40,8 @@ pub(super) fn wake(view: &View<'_>) -> Option<&'static str> {
         Some("requests are waiting")
     } else if view.facts.group.others_wake {
         Some("another Service of the target needs it")
-    } else if view.facts.deletion.is_some() {
-        Some("the ElastiService is being deleted")
+    } else if let Some(how) = view.facts.deletion {
+        Some(super::deletion::because(how))
     } else if matches!(wanted.window, Window::Closed(_)) {
         Some("outside enabledPeriod the target is kept up")
     } else if wanted.triggers == Triggers::Busy && since_creation <= view.now {

@@ -1,12 +1,20 @@
-//! Free ports on loopback for [`crate::control_plane`].
+//! Free ports on loopback for [`crate::control_plane`], and for servers that tests start.
 //!
 //! A port is free when we look and may be taken when the program binds it; programs that cannot be handed
-//! an open socket leave no other way. So [`retry`] starts again with new ports when that has happened.
+//! an open socket leave no other way. So [`retry`] starts again with new ports when that has happened, and
+//! [`free`] gives ports that the kernel gives to nobody of itself: not to another test, and not to the very program
+//! that is to open them.
 
 use std::{
     io,
     net::{Ipv4Addr, TcpListener},
+    process,
+    sync::atomic::{AtomicU16, Ordering},
 };
+
+const FIRST: u16 = 20_000;
+/// The kernel's own range begins at 32,768 where nobody has changed it.
+const COUNT: u16 = 12_000;
 
 /// How often a start is tried with new ports.
 const ATTEMPTS: u32 = 5;
@@ -34,6 +42,23 @@ impl Ports {
             api_server: port(api_server)?,
         })
     }
+}
+
+/// A port that nobody listens on, and that this process is not given again soon.
+///
+/// # Panics
+///
+/// If there is none.
+pub fn free() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Processes that run at the same time begin at places of their own.
+    let start = process::id() % 120 * 100;
+    let start = u16::try_from(start).unwrap_or_default();
+    (0..COUNT)
+        .map(|_| NEXT.fetch_add(1, Ordering::Relaxed) % COUNT)
+        .map(|number| FIRST + (start + number) % COUNT)
+        .find(|port| TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)).is_ok())
+        .unwrap_or_else(|| panic!("no port from {FIRST} on is free"))
 }
 
 fn bind() -> io::Result<TcpListener> {
@@ -99,6 +124,15 @@ mod tests {
         );
         assert!(outcome.is_err());
         assert_eq!(tries, ATTEMPTS);
+    }
+
+    #[test]
+    fn a_free_port_is_not_one_that_the_kernel_gives() {
+        let ports: std::collections::BTreeSet<u16> = (0..100).map(|_| free()).collect();
+        assert_eq!(ports.len(), 100);
+        let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
+        let first = range.split_whitespace().next().unwrap();
+        assert!(ports.last() < first.parse().ok().as_ref());
     }
 
     #[test]

@@ -309,7 +309,7 @@ fn held(context: &Context) -> Value {
         .map(|(_, object)| Arc::clone(object))
         .collect();
     drop(world);
-    table::table(holders.iter().map(|object| &**object))
+    table::table(holders.iter().map(|object| &***object))
 }
 
 async fn bind(bind: Bind, flag: &'static str) -> Result<TcpListener, RoleError> {

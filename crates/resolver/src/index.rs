@@ -27,7 +27,7 @@ use event::Event;
 use facts::{Claim, Rank, ServiceFacts, SliceFacts};
 use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 use ports::Ports;
-use weir_api::hold::ElastiService;
+use weir_api::hold::{ElastiService, InForce};
 use weir_role::cluster::{ObjectId, Update};
 
 use crate::{
@@ -186,7 +186,7 @@ impl Index {
     fn set_claim(&mut self, object: &ElastiService, touched: &mut Touched) {
         let id = ObjectId::of(object);
         let known = self.claims.get(&id).map(|claim| &claim.probes);
-        let (claim, problems) = Claim::of(object, known);
+        let (claim, problems) = Claim::of(&InForce::from(object.clone()), known);
         self.problems
             .extend(problems.into_iter().map(|message| Problem {
                 object: id.clone(),

@@ -97,7 +97,7 @@ pub async fn run(settings: Settings) -> Result<(), RoleError> {
     };
     let mut follow = Follow::start(&settings.source, index).await?;
     let parts = Parts::start(&settings, max_connections).await?;
-    let mut allotted = Ports::new(Arc::clone(&parts.wire), Arc::clone(&parts.readiness));
+    let mut allotted = parts.allotted();
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut leaving: Option<Pin<Box<dyn Future<Output = ()>>>> = None;
@@ -221,6 +221,12 @@ impl Parts {
         })?;
         self.guide.set_proxy_port(opened);
         Ok(())
+    }
+
+    /// For the ports of services; none is open yet.
+    fn allotted(&self) -> Ports {
+        let (wire, readiness) = (Arc::clone(&self.wire), Arc::clone(&self.readiness));
+        Ports::new(wire, readiness, self.guide.shared_port())
     }
 
     /// Readiness fails first; then the way of `Wire::leave`.

@@ -235,6 +235,15 @@ pub struct ElastiServiceStatus {
     )]
     pub phase_start_time: Option<Time>,
 
+    /// The Service that this status speaks of. After an edit of `service` the former one is held until
+    /// its pods are back.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "lenient::option"
+    )]
+    pub service: Option<String>,
+
     /// The workload that this status speaks of, such as Deployment/web. After an edit of
     /// `scaleTargetRef` the former one is woken by it.
     #[serde(

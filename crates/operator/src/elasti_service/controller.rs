@@ -141,7 +141,7 @@ fn start_looks(context: &Arc<Context>, looks: &mut JoinSet<(ObjectId, Option<jif
     if !services.is_empty() {
         let world = lock(&context.world);
         let holders = services.iter().filter_map(|service| world.holder(service));
-        let holders: Vec<ObjectId> = holders.map(|holder| ObjectId::of(&**holder)).collect();
+        let holders: Vec<ObjectId> = holders.map(|holder| ObjectId::of(&***holder)).collect();
         drop(world);
         context.queue.mark(holders);
     }

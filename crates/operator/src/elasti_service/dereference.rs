@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 use kube::ResourceExt;
 use weir_api::hold::{
-    ElastiService,
+    ElastiService, InForce,
     defaults::COOLDOWN_SECONDS,
     names::{ON_DELETE_ANNOTATION, ON_DELETE_LEAVE, fence, report::ConditionType},
 };
@@ -138,12 +138,13 @@ fn wanted(sight: &Sight, around: &Around<'_>) -> Wanted {
     }
 }
 
-fn deletion(object: &ElastiService, around: &Around<'_>) -> Option<Deletion> {
+fn deletion(object: &InForce, around: &Around<'_>) -> Option<Deletion> {
     let leave = object.annotations().get(ON_DELETE_ANNOTATION);
     let leave = leave.is_some_and(|value| value == ON_DELETE_LEAVE) || around.namespace_ends;
     match object.metadata.deletion_timestamp {
         Some(_) if leave => Some(Deletion::Leave),
         Some(_) => Some(Deletion::WakeFirst),
+        None if object.is_left() => Some(Deletion::Edited),
         None => around.is_refused.then_some(Deletion::WakeFirst),
     }
 }

@@ -14,7 +14,7 @@ use kube::{
     Api, Client,
     api::{DynamicObject, ListParams},
 };
-use weir_api::hold::{AutoscalerType, ElastiService, names::SERVICE_NAME_LABEL};
+use weir_api::hold::{AutoscalerType, ElastiService, InForce, names::SERVICE_NAME_LABEL};
 use weir_role::cluster::ObjectId;
 
 use super::kinds::Kinds;
@@ -28,6 +28,7 @@ pub async fn read(client: &Client, kinds: &Kinds, id: &ObjectId) -> kube::Result
     let Some(object) = objects.get_opt(&id.name).await? else {
         return Ok(None);
     };
+    let object = InForce::from(object);
     let spec = &object.spec;
     let services: Api<Service> = Api::namespaced(client.clone(), &id.namespace);
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), &id.namespace);

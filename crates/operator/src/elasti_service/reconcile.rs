@@ -120,7 +120,8 @@ async fn look(context: &Context, id: &ObjectId) -> Result<Option<Timestamp>, Loo
         // What was written comes back as an event.
         return Ok(None);
     }
-    if matches!(gathered.judgement, Judgement::Incomplete(_)) && !gathered.is_deleted() {
+    let goes = gathered.is_deleted() || object.is_left();
+    if matches!(gathered.judgement, Judgement::Incomplete(_)) && !goes {
         report(context, &gathered, None, &[]).await?;
         // Nobody tells when a target that is not watched appears, or may be read.
         let is_watched = !matches!(step::target(&gathered).0, Kind::Other(_));
@@ -176,7 +177,6 @@ async fn act(
     let id = &gathered.id;
     let now = context.now();
     match &plan.step {
-        Step::Rest => {}
         Step::StorePhase(phase) => {
             report(context, gathered, Some(*phase), &plan.conditions).await?;
             let reason = step::reason(*phase);
@@ -205,7 +205,17 @@ async fn act(
                     .map_or_else(|| after(now, PROBE_PAUSE), |()| context.now()),
             ));
         }
-        Step::RemoveFinalizer if !gathered.is_deleted() => {}
+        Step::RemoveFinalizer if gathered.is_deleted() => {
+            upkeep::after_all(context, gathered).await?;
+            context.metrics.finalizer(id, "removed");
+            return Ok(None);
+        }
+        // Nothing of what the edit left behind is held any more, so the edit is in force.
+        Step::RemoveFinalizer if gathered.object().is_left() => {
+            report(context, gathered, Some(Phase::Serving), &plan.conditions).await?;
+            return Ok(None);
+        }
+        Step::Rest | Step::RemoveFinalizer => {}
         Step::ScaleToZero { .. } | Step::PauseAutoscaler { .. } | Step::RemoveSlice { .. } => {
             let Some(confirmed) = confirm(context, gathered, memory, plan).await? else {
                 return Ok(Some(after(now, SOON)));
@@ -217,11 +227,6 @@ async fn act(
         | Step::ScaleUp { .. }
         | Step::FenceTarget { .. }
         | Step::FenceAutoscaler { .. } => step::carry_out(context, gathered, facts, plan).await?,
-        Step::RemoveFinalizer => {
-            upkeep::after_all(context, gathered).await?;
-            context.metrics.finalizer(id, "removed");
-            return Ok(None);
-        }
     }
     report(context, gathered, None, &plan.conditions).await?;
     Ok(plan.look_again)
@@ -302,6 +307,11 @@ async fn write_report(
         .iter()
         .any(|condition| condition.kind == ConditionType::Ready);
     let not_ready = match &gathered.judgement {
+        _ if object.is_left() => Some(format!(
+            "the spec names another Service or target, which is held once {} is awake and {} leads to it",
+            object.spec.scale_target_ref.text(),
+            object.spec.service
+        )),
         Judgement::Refused(why) | Judgement::Incomplete(why) => Some(why.clone()),
         Judgement::Held if is_ready => None,
         Judgement::Held => Some(
@@ -313,10 +323,6 @@ async fn write_report(
         told,
         not_ready,
         ports: gathered.allotted.ports.clone(),
-        target: Some({
-            let (kind, name) = step::target(gathered);
-            format!("{}/{}", kind.text(), name.name)
-        }),
         phase,
         is_active,
     };

@@ -11,7 +11,7 @@ mod workload;
 
 use std::sync::Arc;
 
-use weir_api::hold::ElastiService;
+use weir_api::hold::InForce;
 
 pub use self::{
     scaler::{Hpa, ScaledObject, Scaler},
@@ -24,7 +24,7 @@ pub use self::{
 #[derive(Clone, Debug)]
 pub struct Sight {
     /// The object.
-    pub object: Arc<ElastiService>,
+    pub object: Arc<InForce>,
     /// Its public Service.
     pub service: Option<Arc<ServiceSight>>,
     /// Its target.

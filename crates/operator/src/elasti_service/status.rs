@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use weir_api::{
     finding::{self, Finding},
     hold::{
-        ElastiService, ElastiServiceStatus, Mode, Phase, PortAllotment,
+        ElastiService, ElastiServiceStatus, InForce, Mode, Phase, PortAllotment,
         names::report::ConditionType,
     },
 };
@@ -23,8 +23,6 @@ pub struct Report<'a> {
     pub not_ready: Option<String>,
     /// The ports of the resolvers.
     pub ports: Vec<PortAllotment>,
-    /// The workload, as [`crate::elasti_service::sight::Kind::parse`] reads it.
-    pub target: Option<String>,
     /// A new phase.
     pub phase: Option<Phase>,
     /// It was woken, or seen busy.
@@ -50,11 +48,7 @@ const PASSING: [ConditionType; 14] = [
 ];
 
 /// The new status; nothing if the present one says it all.
-pub fn next(
-    object: &ElastiService,
-    report: &Report<'_>,
-    now: Timestamp,
-) -> Option<ElastiServiceStatus> {
+pub fn next(object: &InForce, report: &Report<'_>, now: Timestamp) -> Option<ElastiServiceStatus> {
     let old = object.status.clone().unwrap_or_default();
     // Kubernetes keeps whole seconds.
     let now = Time(Timestamp::from_second(now.as_second()).unwrap_or(now));
@@ -67,10 +61,13 @@ pub fn next(
         new.last_scaled_up_time = Some(now.clone());
     }
     new.mode = new.phase.map(mode);
-    new.target.clone_from(&report.target);
+    new.service = Some(object.spec.service.clone());
+    new.target = Some(object.spec.scale_target_ref.text());
     new.ports.clone_from(&report.ports);
-    new.observed_generation = object.metadata.generation;
-    new.conditions = conditions(&old.conditions, object.metadata.generation, report, &now);
+    if !object.is_left() {
+        new.observed_generation = object.metadata.generation;
+    }
+    new.conditions = conditions(&old.conditions, new.observed_generation, report, &now);
     if new == old {
         return None;
     }

@@ -50,7 +50,7 @@ impl Wakes for Waker {
         let Some(object) = holder else {
             return std::future::ready(WakeAnswer::Unknown).boxed();
         };
-        let id = ObjectId::of(&*object);
+        let id = ObjectId::of(&**object);
         tracing::debug!(namespace = %id.namespace, name = %id.name, held, "a wake is asked for");
         let wake = {
             let mut running = lock(&self.running);

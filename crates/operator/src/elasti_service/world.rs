@@ -16,7 +16,7 @@ use std::{
 
 use jiff::Timestamp;
 use kube::ResourceExt;
-use weir_api::hold::{AutoscalerType, ElastiService};
+use weir_api::hold::{AutoscalerType, ElastiService, InForce};
 use weir_role::cluster::{ObjectId, Update};
 
 use self::kept::Kept;
@@ -26,7 +26,7 @@ use super::sight::{Hpa, Kind, Scaler, Seen, ServiceSight, Sight, SliceSight, Wor
 /// All that is known.
 #[derive(Debug)]
 pub struct World {
-    objects: Kept<ElastiService>,
+    objects: Kept<InForce>,
     services: Kept<ServiceSight>,
     slices: Kept<SliceSight>,
     deployments: Kept<Workload>,
@@ -164,24 +164,24 @@ impl World {
     }
 
     /// All ElastiServices, in no order.
-    pub fn objects(&self) -> impl Iterator<Item = (&ObjectId, &Arc<ElastiService>)> {
+    pub fn objects(&self) -> impl Iterator<Item = (&ObjectId, &Arc<InForce>)> {
         self.objects.iter()
     }
 
     /// One of them.
-    pub fn object(&self, id: &ObjectId) -> Option<&Arc<ElastiService>> {
+    pub fn object(&self, id: &ObjectId) -> Option<&Arc<InForce>> {
         self.objects.get(id)
     }
 
     /// The ElastiService that holds a Service: the oldest that names it.
-    pub fn holder(&self, service: &ObjectId) -> Option<&Arc<ElastiService>> {
+    pub fn holder(&self, service: &ObjectId) -> Option<&Arc<InForce>> {
         let claims = self.users.get(&Reference::Service(service.clone()))?;
         let claims = claims.iter().filter_map(|id| self.objects.get(id));
         claims.min_by_key(|object| rank(object))
     }
 
     /// The other ElastiServices on the same target.
-    pub fn group(&self, object: &ElastiService) -> Vec<Arc<ElastiService>> {
+    pub fn group(&self, object: &ElastiService) -> Vec<Arc<InForce>> {
         let target = target_of(object);
         let me = ObjectId::of(object);
         let members = self.users.get(&target).into_iter().flatten();
@@ -309,7 +309,7 @@ impl World {
     fn hear_objects(&mut self, update: Update<ElastiService>, touched: &mut Touched) {
         for (id, old, new) in self
             .objects
-            .hear_changes(update, |object| Some(object.clone()))
+            .hear_changes(update, |object| Some(InForce::from(object.clone())))
         {
             touched.insert(id.clone());
             if let Some(old) = old {

@@ -3,7 +3,6 @@
 
 use std::{
     fs,
-    net::{Ipv4Addr, TcpListener},
     path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -33,7 +32,7 @@ impl Prometheus {
     /// Starts one, with these keys if it is to speak HTTPS, and waits until it listens.
     fn start(keys: Option<&CertifiedKey<rcgen::KeyPair>>) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
-        let port = free_port();
+        let port = weir_lab::ports::free();
         let scheme = if keys.is_some() { "https" } else { "http" };
         let mut command = Command::new("prometheus");
         let file = write(
@@ -74,7 +73,7 @@ impl Prometheus {
 
     fn wait_until_it_listens(&mut self, port: u16) {
         let began = Instant::now();
-        while std::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
             let ended = self.child.try_wait().expect("its state");
             assert!(ended.is_none(), "prometheus ended: {ended:?}");
             assert!(began.elapsed() < PATIENCE, "prometheus does not listen");
@@ -92,12 +91,6 @@ impl Drop for Prometheus {
     fn drop(&mut self) {
         self.stop();
     }
-}
-
-/// One that nobody has, unless somebody takes it in the next moment.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    listener.local_addr().expect("an address").port()
 }
 
 fn write(directory: &Path, name: &str, text: &str) -> String {

@@ -157,6 +157,35 @@ fn a_service_is_held_while_both_objects_are_there() {
 }
 
 #[test]
+fn what_an_edit_leaves_is_held_until_its_target_is_up() {
+    let edited = |phase: &str| {
+        Event::ElastiService(Update::Set(Box::new(parsed(json!({
+            "metadata": {"namespace": "shop", "name": "web"},
+            "spec": {
+                "service": "new",
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "new"},
+            },
+            "status": {
+                "phase": phase, "service": "web", "target": "Deployment/web",
+                "ports": [{"resolverPort": 10240}],
+            },
+        })))))
+    };
+    let mut index = web();
+    index.apply(service("new", &json!([{"port": 80}])));
+    let (old, new) = (ServiceId::new("shop", "web"), ServiceId::new("shop", "new"));
+    for phase in ["Asleep", "Waking"] {
+        index.apply(edited(phase));
+        let view = index.view(&old).expect("it is held");
+        assert_eq!(&*view.target, "Deployment-web");
+        assert_eq!(view.ports[0].resolver_port, Some(10240));
+        assert!(index.view(&new).is_none());
+    }
+    index.apply(edited("Serving"));
+    assert!(index.view(&old).is_none() && index.view(&new).is_some());
+}
+
+#[test]
 fn endpoints_are_what_serves_in_all_slices_that_are_not_ours() {
     let mut index = web();
     let port =

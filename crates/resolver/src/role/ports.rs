@@ -1,6 +1,6 @@
 //! The ports that were allotted to services: opened, closed, and tried again while they cannot be had.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, io, sync::Arc};
 
 use weir_wire::listen::Wire;
 
@@ -9,14 +9,17 @@ use crate::{admin::Readiness, table::PortChanges};
 pub(super) struct Ports {
     wire: Arc<Wire>,
     readiness: Arc<Readiness>,
+    /// The resolver's own port, which is open already and is no service's.
+    shared: u16,
     missing: BTreeSet<u16>,
 }
 
 impl Ports {
-    pub(super) fn new(wire: Arc<Wire>, readiness: Arc<Readiness>) -> Self {
+    pub(super) fn new(wire: Arc<Wire>, readiness: Arc<Readiness>, shared: u16) -> Self {
         Self {
             wire,
             readiness,
+            shared,
             missing: BTreeSet::new(),
         }
     }
@@ -28,7 +31,9 @@ impl Ports {
             .iter()
             .filter(|port| !changes.open.contains(port))
         {
-            self.wire.close(*port);
+            if *port != self.shared {
+                self.wire.close(*port);
+            }
             self.missing.remove(port);
             self.readiness.forget_port(*port);
         }
@@ -45,7 +50,12 @@ impl Ports {
     }
 
     fn open(&mut self, port: u16) {
-        match self.wire.open(port) {
+        let opened = if port == self.shared {
+            Err(io::ErrorKind::AddrInUse.into())
+        } else {
+            self.wire.open(port)
+        };
+        match opened {
             Ok(_) => {
                 self.missing.remove(&port);
                 self.readiness.set_bound(port, true);

@@ -8,6 +8,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
+use weir_lab::ports::free as free_port;
 use weir_wire::sniff;
 
 use super::*;
@@ -44,7 +45,7 @@ impl Running {
         let mut settings = Settings::new(cli.args, &|_| None).unwrap();
         settings.times.sync_period = Duration::ZERO;
         let parts = Parts::start(&settings, 100).await.unwrap();
-        let allotted = Ports::new(Arc::clone(&parts.wire), Arc::clone(&parts.readiness));
+        let allotted = parts.allotted();
         Self {
             parts,
             allotted,
@@ -93,12 +94,6 @@ impl Running {
             assert!(Instant::now() < deadline, "{answer} is not {expected}");
         }
     }
-}
-
-/// A port that was free a moment ago.
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 fn web(ports: &[(&str, Option<u16>, Protocol)], endpoints: &[SocketAddr]) -> Change {

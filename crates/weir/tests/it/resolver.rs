@@ -13,7 +13,10 @@ use std::{
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use weir_lab::app::{App, Settings};
+use weir_lab::{
+    app::{App, Settings},
+    ports::free as free_port,
+};
 
 use crate::weir;
 
@@ -161,12 +164,6 @@ fn get(path: &str, host: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")
 }
 
-/// A port that was free a moment ago.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
-}
-
 fn web(port: u16, endpoints: &[SocketAddr]) -> Value {
     json!([{"namespace": "default", "name": "web",
         // Said, so that a client that takes its time on a busy machine is not taken for one that waits for the server.
@@ -229,6 +226,21 @@ async fn told_to_end_it_serves_what_it_holds_and_then_ends() {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(answer.contains("connection: close"), "{answer}");
     assert!(resolver.ended(), "it ends well, and in time");
+}
+
+#[test]
+fn its_own_port_is_not_taken_for_a_services() {
+    let resolver = Resolver::start(&json!([]), &[]);
+    let proxy = resolver.proxy;
+    resolver.change(&web(proxy.port(), &[]));
+    eventually("it is not ready", || resolver.ask("/readyz").0 == 503);
+    resolver.change(&json!([]));
+    eventually("it is ready again", || resolver.ask("/readyz").0 == 200);
+    let answer = say(proxy, &get("/", "web.default"));
+    assert!(
+        answer.starts_with("HTTP/1.1 404"),
+        "it stays open: {answer}"
+    );
 }
 
 /// Two resolvers as a pod has them.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use weir_api::{
     finding::Finding,
-    hold::{ElastiService, names::private_service},
+    hold::{InForce, names::private_service},
 };
 use weir_hold::{
     Facts,
@@ -65,7 +65,7 @@ pub(super) fn gather(context: &Context, id: &ObjectId) -> Option<Gathered> {
             let holder = world.holder(&service_of(other));
             holder.is_some_and(|holder| holder.uid() == other.uid())
         })
-        .filter_map(|other| world.sight(&ObjectId::of(&**other)))
+        .filter_map(|other| world.sight(&ObjectId::of(&***other)))
         .collect();
     let holder = world.holder(&service_of(&object));
     let holder = holder.filter(|holder| holder.uid() != object.uid());
@@ -121,7 +121,7 @@ impl Gathered {
         self.object().metadata.deletion_timestamp.is_some()
     }
 
-    pub(super) fn object(&self) -> &ElastiService {
+    pub(super) fn object(&self) -> &InForce {
         &self.sight.object
     }
 
@@ -156,7 +156,7 @@ impl Gathered {
     fn group(&self, context: &Context, names: &[&str], now: Timestamp) -> Group {
         let mut group = Group::ALONE;
         for other in &self.others {
-            let id = ObjectId::of(&*other.object);
+            let id = ObjectId::of(&**other.object);
             let (facts, memory) = other_facts(context, other, &id, names, now);
             let settings = &context.settings;
             group.others_agree &= weir_hold::wants_sleep(&facts, &memory, settings, now);

@@ -3,14 +3,13 @@
 
 use kube::ResourceExt;
 use weir_api::hold::{
-    Phase,
+    ScaleTargetRef,
     names::{FINALIZER, fence, private_service},
 };
 
 use super::{LookError, gather::Gathered, report, step};
 use crate::elasti_service::{
     context::{Context, lock},
-    hands::HandError,
     private_service as private,
     refusal::Judgement,
     sight::Kind,
@@ -29,6 +28,9 @@ pub(super) async fn before(context: &Context, gathered: &Gathered) -> Result<boo
         context.metrics.finalizer(&gathered.id, "added");
         return Ok(true);
     }
+    // Before the status speaks of anything else.
+    leftovers(context, gathered).await?;
+    former(context, gathered).await?;
     let stored = object.status.as_ref();
     let stored = stored.map_or(&[][..], |status| &status.ports);
     if *stored != *gathered.allotted.ports {
@@ -45,8 +47,6 @@ pub(super) async fn before(context: &Context, gathered: &Gathered) -> Result<boo
             context.hands.apply_private_service(&wanted).await?;
         }
     }
-    leftovers(context, gathered).await?;
-    former_target(context, gathered).await?;
     Ok(false)
 }
 
@@ -108,35 +108,26 @@ async fn leftovers(context: &Context, gathered: &Gathered) -> Result<(), LookErr
     Ok(())
 }
 
-/// A target that is not ours any more must not sleep for ever.
-async fn former_target(context: &Context, gathered: &Gathered) -> Result<(), LookError> {
-    let object = gathered.object();
-    let Some(status) = &object.status else {
+/// After an edit, what the status speaks of is not held any more; `in_force` has kept it until its target was up. What was
+/// seen of it says nothing about what is held now.
+async fn former(context: &Context, gathered: &Gathered) -> Result<(), LookError> {
+    let spec = &gathered.object().spec;
+    let Some(status) = &gathered.object().status else {
         return Ok(());
     };
-    let was_up = matches!(status.phase, None | Some(Phase::Serving));
-    let Some((kind, name)) = status.target.as_deref().and_then(Kind::parse) else {
-        return Ok(());
-    };
-    let former = sibling(&gathered.id, name);
-    if step::target(gathered) == (kind.clone(), former.clone()) {
-        return Ok(());
+    let service = status.service.as_ref();
+    let target = status.target.as_deref().and_then(ScaleTargetRef::parse);
+    let target = target.filter(|target| target.text() != spec.scale_target_ref.text());
+    if target.is_some() || service.is_some_and(|service| *service != spec.service) {
+        lock(&context.memories).remove(&gathered.id);
     }
-    if !was_up {
-        let replicas = object.spec.min_target_replicas.max(1);
-        let woken = context
+    if let Some(target) = target {
+        let former = sibling(&gathered.id, &target.name);
+        context
             .hands
-            .scale_up_from_zero(&kind, &former, replicas, None)
-            .await;
-        match woken {
-            Ok(_) | Err(HandError::Gone(_)) => {}
-            Err(error) => return Err(error.into()),
-        }
+            .unfence_target(&Kind::of(&target), &former, &gathered.id)
+            .await?;
     }
-    context
-        .hands
-        .unfence_target(&kind, &former, &gathered.id)
-        .await?;
     Ok(())
 }
 

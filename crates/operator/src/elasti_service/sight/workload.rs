@@ -103,31 +103,6 @@ impl Kind {
         }
     }
 
-    /// A workload as `status.target` has it, such as `Deployment/web` or `apps/v1/ReplicaSet/web`.
-    pub fn parse(text: &str) -> Option<(Self, &str)> {
-        let (kind, name) = text.rsplit_once('/')?;
-        let kind = match kind {
-            "Deployment" => Self::Deployment,
-            "StatefulSet" => Self::StatefulSet,
-            "Rollout" => Self::Rollout,
-            other => {
-                let (api_version, kind) = other.rsplit_once('/')?;
-                Self::other(api_version, kind)
-            }
-        };
-        Some((kind, name)).filter(|(_, name)| !name.is_empty())
-    }
-
-    /// The same without a name.
-    pub fn text(&self) -> String {
-        match self {
-            Self::Deployment => "Deployment".to_owned(),
-            Self::StatefulSet => "StatefulSet".to_owned(),
-            Self::Rollout => "Rollout".to_owned(),
-            Self::Other(other) => format!("{}/{}", other.api_version, other.kind),
-        }
-    }
-
     /// How the API server is asked for it, where that is known beforehand; see `kinds` for others.
     pub fn resource(&self) -> Option<ApiResource> {
         fn of<K: Resource<DynamicType = ()>>() -> ApiResource {
@@ -233,32 +208,4 @@ pub(super) fn fences(object: &impl ResourceExt) -> BTreeMap<String, String> {
         .filter(|(key, _)| key.starts_with(FENCE_PREFIX))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_target_is_read_as_it_was_written() {
-        for (api_version, kind) in [
-            ("apps/v1", "Deployment"),
-            ("apps/v1", "StatefulSet"),
-            ("argoproj.io/v1alpha1", "Rollout"),
-            ("apps/v1", "ReplicaSet"),
-            ("v1", "ReplicationController"),
-        ] {
-            let reference = ScaleTargetRef {
-                api_version: api_version.to_owned(),
-                kind: kind.to_owned(),
-                name: "web".to_owned(),
-            };
-            let kind = Kind::of(&reference);
-            let text = format!("{}/web", kind.text());
-            assert_eq!(Kind::parse(&text), Some((kind, "web")), "{text}");
-        }
-        for none in ["", "web", "Deployment/", "Widget/web"] {
-            assert_eq!(Kind::parse(none), None, "{none}");
-        }
-    }
 }

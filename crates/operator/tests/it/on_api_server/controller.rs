@@ -316,11 +316,10 @@ async fn an_edit_leaves_nothing_behind() {
     })
     .await;
     let params = PostParams::default();
-    namespace
-        .api()
-        .create(&params, &service("shop", 80))
-        .await
-        .unwrap();
+    // With another port, so that the ports of the status are written anew as well.
+    let mut shop = service("shop", 8000);
+    shop.spec.as_mut().unwrap().ports.as_mut().unwrap()[0].name = Some("web".to_owned());
+    namespace.api().create(&params, &shop).await.unwrap();
     namespace
         .api()
         .create(&params, &deployment("shop", 1))
@@ -352,6 +351,19 @@ async fn an_edit_leaves_nothing_behind() {
             },
         )
         .await;
+    until(
+        &namespace,
+        "web",
+        "the status is about the new one",
+        |object| {
+            let status = object.status.as_ref().unwrap();
+            status.service.as_deref() == Some("shop")
+                && status.target.as_deref() == Some("Deployment/shop")
+                && status.ports.iter().any(|port| port.name == "web")
+                && status.observed_generation == object.metadata.generation
+        },
+    )
+    .await;
     operator.stop().await;
 }
 

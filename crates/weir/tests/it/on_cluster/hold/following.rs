@@ -77,18 +77,21 @@ async fn another_service_and_target_leave_nothing_of_the_first() {
 
     // One object, which is called after the first.
     bed.apply_elasti(&first, &second.elasti()).await;
+    // Nobody would wake the first target any more, so it is woken; and until it is up, its requests are held.
+    let address = bed.address(&first).await;
     bed.until("the first Service is left alone", || async {
+        let answer = client::get(address, "/echo").await;
+        assert_eq!(answer.status, 200, "{answer:?}");
         let private = names::private_service(first.name);
         let private = bed.objects.find(Kind::Service, &private).await;
+        let status = bed.status(&first).await;
         match (bed.slice(&first).await, private) {
-            (None, None) => Ok(()),
-            left => Err(format!("{left:?}")),
+            (None, None) if status["service"] == second.name => Ok(()),
+            left => Err(format!("{left:?}, {status}")),
         }
     })
     .await;
-    // Nobody would wake the first target any more, so it was woken.
     assert_eq!(bed.replicas(&first).await, 1);
-    bed.has_a_pod(&first).await;
     let marks = bed.objects.get(first.kind, first.name).await["metadata"].to_string();
     assert!(!marks.contains(names::GROUP), "{marks}");
 
