@@ -1,5 +1,5 @@
-//! An ElastiService that is being deleted, or by an edit leaves its Service or target: wake the target, serve what is
-//! held, leave nothing.
+//! An ElastiService that is being deleted, or by an edit leaves its Service: wake the target, serve what is held, leave
+//! nothing.
 
 use weir_api::hold::Phase;
 
@@ -16,7 +16,7 @@ use super::{
 pub(super) fn because(how: Deletion) -> &'static str {
     match how {
         Deletion::WakeFirst | Deletion::Leave => "the ElastiService is being deleted",
-        Deletion::Edited => "the spec names another Service or target",
+        Deletion::Edited => "the spec names another Service",
     }
 }
 

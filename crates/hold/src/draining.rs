@@ -117,7 +117,7 @@ fn put_to_sleep(view: &View<'_>) -> Plan {
 
 fn cut_over(view: &View<'_>) -> CutOver {
     let standing = &view.memory.in_slice;
-    if view.facts.wanted.session_affinity {
+    if view.facts.wanted.cannot_be_probed {
         // Nothing tells when it works, so the overlap is twice as long from the slice on.
         return match standing.values().min() {
             Some(since) => CutOver::OverlapsUntil(after(*since, 2 * view.settings.sync_period)),

@@ -68,7 +68,7 @@ pub struct Wanted {
     /// Since when the condition `CutOverNotSeen` has stood.
     pub cut_over_failed: Option<Timestamp>,
     /// The Service keeps a client on the endpoint it had, or on the client's own node, so a probe proves nothing.
-    pub session_affinity: bool,
+    pub cannot_be_probed: bool,
 }
 
 /// Where now lies in `enabledPeriod`.
@@ -102,7 +102,7 @@ pub enum Deletion {
     WakeFirst,
     /// Leave the target as it is: the user's annotation, or the namespace is going as well.
     Leave,
-    /// It stays, but an edit names another Service or target. This one is left as by `WakeFirst`.
+    /// It stays, but an edit names another Service. This one is left as by `WakeFirst`.
     Edited,
 }
 

@@ -41,7 +41,7 @@ fn found(mutant: Mutant, start: Start, reason: &str) {
 fn awake_with_one_disturbance_in_each_way() {
     hold(Start::awake().disturbed(1));
     hold(Start::awake().with_keda().disturbed(1));
-    hold(Start::awake().with_session_affinity().disturbed(1));
+    hold(Start::awake().without_probe().disturbed(1));
     hold(Start::awake().with_pods_that_end_at_once().disturbed(1));
     hold(Start::awake().with_a_stuck_node().disturbed(1));
 }
@@ -96,11 +96,7 @@ fn mutants_are_found_out() {
     );
     found(Mutant::ScaledBeforeTheSlice, calm, nowhere);
     found(Mutant::CutOverNotProbed, calm.with_a_stuck_node(), nowhere);
-    found(
-        Mutant::AnyResolverWillDo,
-        calm.with_session_affinity(),
-        nowhere,
-    );
+    found(Mutant::AnyResolverWillDo, calm.without_probe(), nowhere);
     found(Mutant::SliceGoesAtZero, calm, "removed at zero");
     found(Mutant::PhaseNotStoredFirst, calm, "outside Draining");
     let paused = "paused, but node";
@@ -143,7 +139,7 @@ proptest! {
             start = start.with_keda();
         }
         if affinity {
-            start = start.with_session_affinity();
+            start = start.without_probe();
         }
         prop_assert_eq!(one_walk(start, &choices), Ok(()));
     }

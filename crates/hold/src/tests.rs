@@ -43,7 +43,7 @@ fn awake() -> Facts {
             created: at(0),
             last_scaled_up: None,
             cut_over_failed: None,
-            session_affinity: false,
+            cannot_be_probed: false,
         },
         deletion: None,
         service_exists: true,

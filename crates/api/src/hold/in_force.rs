@@ -1,6 +1,6 @@
-//! What an ElastiService holds now. That is what its spec names, but for one time: after an edit of `service` or
-//! `scaleTargetRef` while requests may be held, the former ones stay in force until the former target is awake and
-//! its Service leads to it again. Operator and resolvers must agree on this, so both ask here.
+//! What an ElastiService holds now. That is what its spec names, but for one time: after an edit of `service` while
+//! requests may be held, the former Service and its target stay in force until it leads to ready pods again. Operator
+//! and resolvers must agree on this, so both ask here.
 
 use std::ops::Deref;
 
@@ -42,7 +42,7 @@ pub struct InForce {
 }
 
 impl InForce {
-    /// Whether what is in force is on its way out: an edit names another Service or target.
+    /// Whether what is in force is on its way out: an edit names another Service.
     pub fn is_left(&self) -> bool {
         self.is_left
     }
@@ -74,14 +74,13 @@ impl ElastiService {
         if matches!(status.phase, None | Some(Phase::Serving)) {
             return None;
         }
-        let spec = &self.spec;
-        let service = status.service.as_ref().unwrap_or(&spec.service);
+        let service = status.service.as_ref()?;
+        if *service == self.spec.service {
+            return None;
+        }
         let target = status.target.as_deref().and_then(ScaleTargetRef::parse);
-        let target = target
-            .filter(|target| target.text() != spec.scale_target_ref.text())
-            .unwrap_or_else(|| spec.scale_target_ref.clone());
-        let is_same = *service == spec.service && target == spec.scale_target_ref;
-        (!is_same).then(|| (service.clone(), target))
+        let target = target.unwrap_or_else(|| self.spec.scale_target_ref.clone());
+        Some((service.clone(), target))
     }
 }
 
@@ -135,6 +134,8 @@ mod tests {
             json!({"phase": "Asleep", "target": "Deployment/web"}),
             json!({"phase": "Asleep"}),
             json!({"phase": "Asleep", "target": "nonsense"}),
+            // The Service goes on being held, for another target.
+            json!({"phase": "Asleep", "service": "web", "target": "Deployment/other"}),
         ] {
             let in_force = InForce::from(elasti("web", "web", &status));
             assert!(!in_force.is_left(), "{status}");

@@ -77,7 +77,7 @@ impl World {
         }
         key.push(NEVER);
         // With session affinity the overlap is twice as long.
-        let oldest = OLD * (1 + i64::from(self.start.session_affinity));
+        let oldest = OLD * (1 + i64::from(self.start.cannot_be_probed));
         for (address, at) in &self.memory.in_slice {
             let age = (self.now - at.as_second()).min(oldest);
             key.extend([last_byte(*address), u8::try_from(age).unwrap()]);

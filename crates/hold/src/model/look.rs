@@ -45,7 +45,7 @@ impl World {
                 created: time(0),
                 last_scaled_up: self.last_scaled_up.map(time),
                 cut_over_failed: self.cut_over_failed.map(time),
-                session_affinity: self.start.session_affinity,
+                cannot_be_probed: self.start.cannot_be_probed,
             },
             deletion: self.deletion,
             service_exists: true,

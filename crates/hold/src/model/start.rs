@@ -6,7 +6,7 @@
 pub(super) struct Start {
     pub(super) replicas: i32,
     pub(super) keda: bool,
-    pub(super) session_affinity: bool,
+    pub(super) cannot_be_probed: bool,
     pub(super) pre_stop: u8,
     pub(super) stuck_node: bool,
     pub(super) punctual: bool,
@@ -19,7 +19,7 @@ impl Start {
         Self {
             replicas: 1,
             keda: false,
-            session_affinity: false,
+            cannot_be_probed: false,
             pre_stop: 2,
             stuck_node: false,
             punctual: false,
@@ -39,9 +39,9 @@ impl Start {
         Self { keda: true, ..self }
     }
 
-    pub(super) fn with_session_affinity(self) -> Self {
+    pub(super) fn without_probe(self) -> Self {
         Self {
-            session_affinity: true,
+            cannot_be_probed: true,
             ..self
         }
     }

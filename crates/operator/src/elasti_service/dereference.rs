@@ -130,7 +130,7 @@ fn wanted(sight: &Sight, around: &Around<'_>) -> Wanted {
         created: created.unwrap_or(Timestamp::UNIX_EPOCH),
         last_scaled_up: last.map(|time| time.0),
         cut_over_failed: not_seen.map(|condition| condition.last_transition_time.0),
-        session_affinity: sight
+        cannot_be_probed: sight
             .service
             .as_ref()
             // On the node where this runs there may be neither a pod nor a resolver, which such a Service does not mind.

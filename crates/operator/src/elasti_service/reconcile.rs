@@ -308,7 +308,7 @@ async fn write_report(
         .any(|condition| condition.kind == ConditionType::Ready);
     let not_ready = match &gathered.judgement {
         _ if object.is_left() => Some(format!(
-            "the spec names another Service or target, which is held once {} is awake and {} leads to it",
+            "the spec names another Service, which is held once {} is awake and {} leads to it",
             object.spec.scale_target_ref.text(),
             object.spec.service
         )),

@@ -3,13 +3,14 @@
 
 use kube::ResourceExt;
 use weir_api::hold::{
-    ScaleTargetRef,
+    Phase, ScaleTargetRef,
     names::{FINALIZER, fence, private_service},
 };
 
 use super::{LookError, gather::Gathered, report, step};
 use crate::elasti_service::{
     context::{Context, lock},
+    hands::HandError,
     private_service as private,
     refusal::Judgement,
     sight::Kind,
@@ -108,8 +109,9 @@ async fn leftovers(context: &Context, gathered: &Gathered) -> Result<(), LookErr
     Ok(())
 }
 
-/// After an edit, what the status speaks of is not held any more; `in_force` has kept it until its target was up. What was
-/// seen of it says nothing about what is held now.
+/// After an edit, what the status speaks of is not held any more. A former Service was kept in force until its pods were
+/// back; a former target of the same Service must not sleep for ever. What was seen of them says nothing about what is
+/// held now.
 async fn former(context: &Context, gathered: &Gathered) -> Result<(), LookError> {
     let spec = &gathered.object().spec;
     let Some(status) = &gathered.object().status else {
@@ -121,13 +123,25 @@ async fn former(context: &Context, gathered: &Gathered) -> Result<(), LookError>
     if target.is_some() || service.is_some_and(|service| *service != spec.service) {
         lock(&context.memories).remove(&gathered.id);
     }
-    if let Some(target) = target {
-        let former = sibling(&gathered.id, &target.name);
-        context
+    let Some(target) = target else {
+        return Ok(());
+    };
+    let (kind, former) = (Kind::of(&target), sibling(&gathered.id, &target.name));
+    if !matches!(status.phase, None | Some(Phase::Serving)) {
+        let replicas = spec.min_target_replicas.max(1);
+        let woken = context
             .hands
-            .unfence_target(&Kind::of(&target), &former, &gathered.id)
-            .await?;
+            .scale_up_from_zero(&kind, &former, replicas, None)
+            .await;
+        match woken {
+            Ok(_) | Err(HandError::Gone(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
+    context
+        .hands
+        .unfence_target(&kind, &former, &gathered.id)
+        .await?;
     Ok(())
 }
 

@@ -367,6 +367,47 @@ async fn an_edit_leaves_nothing_behind() {
     operator.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_former_target_of_the_same_service_is_woken_and_the_service_goes_on_being_held() {
+    let server = api_server().await;
+    let namespace = server.namespace("retarget").await;
+    let operator = Operator::start(&server, &namespace).await;
+    make(&namespace, "web", 0).await;
+    until(&namespace, "web", "asleep", |object| {
+        object.status.as_ref().and_then(|status| status.phase) == Some(Phase::Asleep)
+    })
+    .await;
+    let deployments: Api<Deployment> = namespace.api();
+    let next = deployment("next", 0);
+    deployments
+        .create(&PostParams::default(), &next)
+        .await
+        .unwrap();
+    let objects: Api<ElastiService> = namespace.api();
+    let edit = json!({"spec": {"scaleTargetRef": {"name": "next"}}});
+    let edited = objects
+        .patch("web", &PatchParams::default(), &Patch::Merge(edit))
+        .await;
+    edited.unwrap();
+    until(
+        &namespace,
+        "web",
+        "the status is about the new one",
+        |object| {
+            let status = object.status.as_ref().unwrap();
+            status.target.as_deref() == Some("Deployment/next")
+                && status.phase == Some(Phase::Asleep)
+                && status.observed_generation == object.metadata.generation
+        },
+    )
+    .await;
+    for (name, replicas) in [("web", 1), ("next", 0)] {
+        let spec = deployments.get(name).await.unwrap().spec.unwrap();
+        assert_eq!(spec.replicas, Some(replicas), "{name}");
+    }
+    operator.stop().await;
+}
+
 /// Enough to show it; `WEIR_TEST_SERVICES=1000` shows it with as many as the contract has.
 fn many() -> usize {
     let wanted = std::env::var("WEIR_TEST_SERVICES");
