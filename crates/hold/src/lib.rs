@@ -34,6 +34,7 @@ pub use self::{
     conditions::Condition,
     facts::Facts,
     memory::Memory,
+    serving::NO_ENDPOINT,
     settings::Settings,
     step::{Plan, Step},
     wish::NO_RESOLVER,

@@ -14,6 +14,10 @@ use super::{
     wish,
 };
 
+/// Why a target that should serve is taken for one that wakes. Told by its text: watches may have said that its pods go
+/// before they say that somebody has scaled it to zero, and who did must not be overruled.
+pub const NO_ENDPOINT: &str = "no endpoint is ready";
+
 pub(super) fn plan(view: &View<'_>) -> Plan {
     let facts = view.facts;
     // A slice that was left over gets a new mark, for its removal may be on its way.
@@ -23,7 +27,7 @@ pub(super) fn plan(view: &View<'_>) -> Plan {
         return slice::upkeep(view, mark).unwrap_or(asleep);
     }
     if facts.endpoints.is_empty() {
-        let waking = Step::StorePhase(Phase::Waking).because("no endpoint is ready");
+        let waking = Step::StorePhase(Phase::Waking).because(NO_ENDPOINT);
         return slice::upkeep(view, mark).unwrap_or(waking);
     }
     if facts.stored.is_none() {

@@ -96,6 +96,14 @@ impl Context {
         recent
     }
 
+    /// What was asked for until then is done.
+    pub fn wake_is_done(&self, id: &ObjectId, until: Timestamp) {
+        let mut wakes = lock(&self.wakes);
+        if wakes.get(id).is_some_and(|asked| *asked <= until) {
+            wakes.remove(id);
+        }
+    }
+
     /// The object is gone: nothing of it stays in memory.
     pub fn forget(&self, id: &ObjectId) {
         lock(&self.memories).remove(id);

@@ -149,7 +149,8 @@ fn deletion(object: &InForce, around: &Around<'_>) -> Option<Deletion> {
     }
 }
 
-fn endpoints(sight: &Sight) -> BTreeMap<IpAddr, Version> {
+/// The ready endpoints of the Service that are not ours, with the slice's version.
+pub fn endpoints(sight: &Sight) -> BTreeMap<IpAddr, Version> {
     let theirs = sight.slices.iter().filter(|slice| !slice.is_ours);
     theirs
         .flat_map(|slice| {

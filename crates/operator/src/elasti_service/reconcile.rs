@@ -15,7 +15,7 @@ use kube::ResourceExt;
 use thiserror::Error;
 use tokio::time::timeout;
 use weir_api::hold::{Phase, names::report::ConditionType};
-use weir_hold::{Facts, Memory, NO_RESOLVER, Plan, Step, settings::after};
+use weir_hold::{Facts, Memory, NO_ENDPOINT, NO_RESOLVER, Plan, Step, settings::after};
 use weir_role::cluster::ObjectId;
 
 use super::{
@@ -176,9 +176,23 @@ async fn act(
 ) -> Result<Option<Timestamp>, LookError> {
     let id = &gathered.id;
     let now = context.now();
+    let confirmed;
+    let plan = if must_be_confirmed(plan) {
+        let Some(again) = confirm(context, gathered, memory, plan).await? else {
+            return Ok(Some(after(now, SOON)));
+        };
+        confirmed = again;
+        &confirmed
+    } else {
+        plan
+    };
     match &plan.step {
         Step::StorePhase(phase) => {
             report(context, gathered, Some(*phase), &plan.conditions).await?;
+            if *phase == Phase::Serving {
+                // Whoever asked for it before has it; who scales it to zero now means what they do.
+                context.wake_is_done(id, now);
+            }
             let reason = step::reason(*phase);
             context.tell(
                 &gathered.sight.object,
@@ -216,13 +230,10 @@ async fn act(
             return Ok(None);
         }
         Step::Rest | Step::RemoveFinalizer => {}
-        Step::ScaleToZero { .. } | Step::PauseAutoscaler { .. } | Step::RemoveSlice { .. } => {
-            let Some(confirmed) = confirm(context, gathered, memory, plan).await? else {
-                return Ok(Some(after(now, SOON)));
-            };
-            step::carry_out(context, gathered, facts, &confirmed).await?;
-        }
-        Step::ApplySlice { .. }
+        Step::ScaleToZero { .. }
+        | Step::PauseAutoscaler { .. }
+        | Step::RemoveSlice { .. }
+        | Step::ApplySlice { .. }
         | Step::UnpauseAutoscaler
         | Step::ScaleUp { .. }
         | Step::FenceTarget { .. }
@@ -230,6 +241,15 @@ async fn act(
     }
     report(context, gathered, None, &plan.conditions).await?;
     Ok(plan.look_again)
+}
+
+/// Whether watches that are late could make this harmful: what takes something away, and what may overrule a user.
+fn must_be_confirmed(plan: &Plan) -> bool {
+    match plan.step {
+        Step::ScaleToZero { .. } | Step::PauseAutoscaler { .. } | Step::RemoveSlice { .. } => true,
+        Step::StorePhase(Phase::Waking) => plan.because == NO_ENDPOINT,
+        _ => false,
+    }
 }
 
 /// The plan that the API server itself leads to, where that is the same step. Its versions are newer where only a

@@ -20,7 +20,7 @@ use weir_role::cluster::ObjectId;
 
 use super::{
     context::{Context, lock},
-    fresh,
+    dereference, fresh,
     hands::HandError,
     sight::Kind,
     world::sibling,
@@ -80,7 +80,9 @@ impl Wakes for Waker {
 }
 
 async fn wake(context: &Context, id: &ObjectId, object: &ElastiService) -> WakeAnswer {
-    context.wake_asked(id);
+    if !is_served(context, id) {
+        context.wake_asked(id);
+    }
     let reference = &object.spec.scale_target_ref;
     let kind = Kind::of(reference);
     let target = sibling(id, &reference.name);
@@ -125,6 +127,13 @@ async fn wake(context: &Context, id: &ObjectId, object: &ElastiService) -> WakeA
             WakeAnswer::Failed(text)
         }
     }
+}
+
+/// Whether an endpoint is ready. Then a signal is a late one: were it remembered, it would overrule who scales the target
+/// to zero in the next seconds. Should the watches be late instead, resolvers repeat it while they hold requests.
+fn is_served(context: &Context, id: &ObjectId) -> bool {
+    let sight = lock(&context.world).sight(id);
+    sight.is_some_and(|sight| !dereference::endpoints(&sight).is_empty())
 }
 
 /// The version of the target at which the watches saw it at zero.

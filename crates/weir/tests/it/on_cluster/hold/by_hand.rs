@@ -101,3 +101,20 @@ async fn a_small_one_is_answered(address: SocketAddr) {
     let seen = answer.json();
     assert_eq!(seen["body"]["sha256"], client::sha256(b"hello"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scaled_to_zero_right_after_a_wake_it_stays_there() {
+    let bed = Bed::new("at-once").await;
+    let echo = Echo::new("echo");
+    bed.at_zero(&echo).await;
+    let address = bed.address(&echo).await;
+    for _ in 0..2 {
+        let answer = client::get(address, "/echo").await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        bed.is_in(&echo, "serve").await;
+        // Were the wake still counted, pods would be back before the last one is gone.
+        bed.put_to_zero(&echo).await;
+    }
+    assert_eq!(bed.replicas(&echo).await, 0);
+    bed.end().await;
+}

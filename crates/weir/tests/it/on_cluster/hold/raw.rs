@@ -46,7 +46,7 @@ async fn comes_back(mut stream: TcpStream, sent: &[u8]) {
     };
     let mut received = Vec::new();
     let both = async { tokio::join!(writes, read.read_to_end(&mut received)) };
-    let (_, end) = timeout(PATIENCE, both).await.expect("in time");
+    let ((), end) = timeout(PATIENCE, both).await.expect("in time");
     end.expect("an end in order");
     assert!(received == sent, "{} of {}", received.len(), sent.len());
 }
