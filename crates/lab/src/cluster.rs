@@ -18,6 +18,7 @@ pub mod cgroup;
 pub mod clear;
 pub mod containerd;
 pub mod control;
+mod cri;
 mod error;
 pub mod http;
 pub mod kubelet;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    ClusterError,
+    ClusterError, cri,
     launch::Launch,
     layout::{Layout, Node},
     network::{self, Network},
@@ -47,10 +47,9 @@ pub fn start(layout: &Layout, node: Node, network: &Network) -> Result<Child, Cl
         .start(layout)
 }
 
-/// Does it answer?
+/// Does it answer kubelets?
 pub fn is_ready(layout: &Layout, node: Node) -> bool {
-    layout.containerd_socket(node).exists()
-        && network::run(ctr(layout, node).args(["plugins", "ls"])).is_ok()
+    cri::answers(&layout.containerd_socket(node)).unwrap_or(false)
 }
 
 /// Brings an image from a tar onto a node.

@@ -8,7 +8,7 @@ use std::{fs, time::Duration};
 use rustix::process::Signal;
 
 use crate::{
-    cluster::{Cluster, ClusterError, launch::Launch},
+    cluster::{Cluster, ClusterError, containerd, launch::Launch},
     marks::{self, Marked},
 };
 
@@ -22,16 +22,26 @@ pub fn kill(cluster: &Cluster, part: &str) -> Result<(), ClusterError> {
     await_end(cluster, part, &processes)
 }
 
-/// Starts a part as it was started before. Returns when its process is there; it may not be ready yet.
+/// Starts a part as it was started before. Returns when its process is there; it may not be ready yet, but for a
+/// containerd, whose kubelet may be started next.
 pub fn start(cluster: &Cluster, part: &str) -> Result<(), ClusterError> {
     let layout = cluster.layout();
     let launch = Launch::of_part(layout, part).ok_or_else(|| no_such(cluster, part))?;
     launch.start(layout)?;
-    let runs = || marks::leader(layout.state_directory(), part).is_some();
+    let mut nodes = cluster.nodes().into_iter();
+    let runtime = nodes.find(|node| node.part(containerd::PART) == part);
+    let runs = || {
+        marks::leader(layout.state_directory(), part).is_some()
+            && runtime.is_none_or(|node| containerd::is_ready(layout, node))
+    };
     if marks::until(PATIENCE, runs) {
         return Ok(());
     }
-    Err(failed(cluster, part, "has ended as soon as it was started"))
+    Err(failed(
+        cluster,
+        part,
+        "has ended as soon as it was started, or does not answer",
+    ))
 }
 
 /// Ends a part politely, and starts it again.
