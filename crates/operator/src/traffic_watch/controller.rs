@@ -72,7 +72,7 @@ pub async fn run(
     let mut leads = false;
     loop {
         let is_asking = !scrapes.is_empty();
-        let wake_up = if leads {
+        let wake_up = if leads && world.is_synced() {
             let due = mind.schedule.next().filter(|_| scrapes.len() < SCRAPES);
             let due = due.map(|due| context.began + due.0);
             due.into_iter().fold(pace.due(is_asking), Instant::min)
@@ -116,7 +116,8 @@ pub async fn run(
             pace.hear();
         }
         leads |= is_leader;
-        if !leads {
+        // A kind that was removed and comes back is listed anew: until then nobody knows what is an orphan.
+        if !leads || !world.is_synced() {
             continue;
         }
         if pace.is_due(!scrapes.is_empty()) {

@@ -149,7 +149,7 @@ async fn the_deployment_is_the_users_and_its_replicas_are_whoever_scales_it() {
         let nodes = object.status.unwrap_or_default().nodes;
         nodes.get(&a.name).map(|node| node.time)
     };
-    let (before, then) = (lab.read(&a).await.resource_version(), measured_at().await);
+    let (before, then) = (lab.ours(&a).await, measured_at().await);
     let operator = lab.operator(&[]);
     lab.until("another process measures", async || {
         let now = measured_at().await;
@@ -168,7 +168,7 @@ async fn the_deployment_is_the_users_and_its_replicas_are_whoever_scales_it() {
             .ok_or(format!("{replicas:?}"))
     })
     .await;
-    let after = lab.read(&a).await.resource_version();
+    let after = lab.ours(&a).await;
     assert_eq!(after, before, "labels are found, not written anew");
 
     operator.stop().await;

@@ -16,17 +16,27 @@ use axum::{
     routing::get,
 };
 use clap::Parser;
+use jiff::Timestamp;
 use k8s_openapi::{
-    api::core::v1::Node,
+    api::{coordination::v1::Lease, core::v1::Node},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, MicroTime},
 };
 use kube::{
-    Api, ResourceExt,
+    Api, Client, ResourceExt,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
-use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle, time::timeout};
-use weir_api::{crd, place::TrafficWatch};
+use tokio::{
+    net::TcpListener,
+    sync::oneshot,
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+use weir_api::{
+    crd,
+    place::{TrafficWatch, names::FIELD_MANAGER},
+};
 use weir_lab::{ApiServer, Namespace, api_server};
 use weir_operator::{
     role::{self, RoleError},
@@ -139,6 +149,7 @@ impl Lab {
         .unwrap();
         let api: Api<Node> = Api::all(self.server.client());
         api.create(&PostParams::default(), &node).await.unwrap();
+        tokio::spawn(beat(self.server.client(), name.clone()));
         let node = TestNode {
             name,
             counters,
@@ -160,6 +171,14 @@ impl Lab {
     pub(super) async fn read(&self, node: &TestNode) -> Node {
         let api: Api<Node> = Api::all(self.server.client());
         api.get(&node.name).await.unwrap()
+    }
+
+    /// When the operator last changed something on a node, and what it has there. Kubernetes writes to nodes as well.
+    pub(super) async fn ours(&self, node: &TestNode) -> ManagedFieldsEntry {
+        let entries = self.read(node).await.metadata.managed_fields;
+        let mut entries = entries.unwrap_or_default().into_iter();
+        let ours = entries.find(|entry| entry.manager.as_deref() == Some(FIELD_MANAGER));
+        ours.expect("something of the operator")
     }
 
     /// An operator for this test's namespace and nodes.
@@ -318,6 +337,25 @@ impl Counters {
         let sent = now.duration_since(self.since).as_micros() * u128::from(self.per_second);
         self.sent += u64::try_from(sent / 1_000_000).unwrap();
         self.since = now;
+    }
+}
+
+/// Renews the node's Lease for ever, as a kubelet does: else Kubernetes takes the node for lost within a minute. The Node
+/// itself is not written by it.
+async fn beat(client: Client, node: String) {
+    let api: Api<Lease> = Api::namespaced(client, "kube-node-lease");
+    let params = PatchParams::apply("test").force();
+    loop {
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": node },
+            "spec": {
+                "holderIdentity": node, "leaseDurationSeconds": 40,
+                "renewTime": MicroTime(Timestamp::now()),
+            },
+        });
+        // A beat that is missed is followed by another.
+        let _ = api.patch(&node, &params, &Patch::Apply(&lease)).await;
+        sleep(Duration::from_secs(5)).await;
     }
 }
 
