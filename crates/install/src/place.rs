@@ -46,5 +46,9 @@ pub(crate) fn operator_rules() -> Vec<PolicyRule> {
             &["get", "list", "watch", "create", "patch"],
         ),
         rule("apps", &["deployments/scale"], &["patch"]),
+        // Which pods are the watch's own, whether they fit elsewhere, and to move them there.
+        rule("apps", &["replicasets"], &["list"]),
+        rule("", &["pods"], &["list"]),
+        rule("", &["pods/eviction"], &["create"]),
     ]
 }

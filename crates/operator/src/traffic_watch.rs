@@ -4,7 +4,7 @@
 //! Everything hangs together here: one node's label counts for all who look at it, and one apply carries the keys of all
 //! watches. So there is no queue of objects: [`controller`] hears what happened and looks at all of it at once, in
 //! [`look`], in the same steps each time: read what is known ([`world`]), decide ([`mind`], on `weir_place`), write
-//! ([`hands`]), tell ([`status`]). [`exporters`] asks the nodes, [`schedule`] says when.
+//! ([`hands`]), move what stays where it should not be ([`moves`]), tell ([`status`]). [`exporters`] asks the nodes, [`schedule`] says when.
 
 pub mod context;
 pub mod controller;
@@ -14,6 +14,7 @@ pub mod hands;
 pub mod look;
 pub mod managed_fields;
 pub mod mind;
+pub mod moves;
 pub mod schedule;
 pub mod status;
 pub mod watches;

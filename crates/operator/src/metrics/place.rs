@@ -8,7 +8,8 @@ use std::{
 };
 
 use weir_api::place::names::{
-    LABEL_WRITES_TOTAL, NODE_UTILIZATION_RATIO, NODES, SCRAPE_ERRORS_TOTAL, SCRAPE_SECONDS,
+    EVICTIONS_TOTAL, LABEL_WRITES_TOTAL, NODE_UTILIZATION_RATIO, NODES, SCRAPE_ERRORS_TOTAL,
+    SCRAPE_SECONDS,
 };
 use weir_role::{
     cluster::ObjectId,
@@ -20,7 +21,7 @@ use weir_role::{
     },
 };
 
-use super::names::REASON;
+use super::names::{OUTCOME, REASON};
 
 /// Upper bounds of the buckets of scrapes, in seconds.
 const BOUNDS: [f64; 8] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 4.0];
@@ -34,6 +35,7 @@ pub struct PlaceMetrics {
     scrapes: Mutex<Histogram<{ BOUNDS.len() }>>,
     scrape_errors: Reasons,
     label_writes: Counter,
+    evictions: Reasons,
     utilization: Mutex<BTreeMap<(String, String), f64>>,
     nodes: Mutex<BTreeMap<ObjectId, [i64; 3]>>,
 }
@@ -57,6 +59,11 @@ impl PlaceMetrics {
     /// Labels were written to a node.
     pub fn label_written(&self) {
         self.label_writes.add(1);
+    }
+
+    /// A pod was moved, or would have been, or could not be: a word out of a fixed set.
+    pub fn evicted(&self, outcome: &'static str) {
+        self.evictions.add(outcome);
     }
 
     /// The load of every interface that counts, by node and interface.
@@ -103,6 +110,11 @@ impl PlaceMetrics {
         let help = "Writes of labels to nodes.";
         out.family(LABEL_WRITES_TOTAL, Kind::Counter, help)
             .sample(&[], self.label_writes.get());
+        let help = "Pods moved off full nodes, and what came of it.";
+        let mut family = out.family(EVICTIONS_TOTAL, Kind::Counter, help);
+        for (outcome, count) in self.evictions.sorted() {
+            family.sample(&[(OUTCOME, outcome)], count);
+        }
     }
 }
 
@@ -125,6 +137,7 @@ mod tests {
         place.scraped(Duration::from_millis(20));
         place.scrape_failed("timeout");
         place.label_written();
+        place.evicted("dry_run");
         assert!(!metrics.render().contains("weir_place"));
         place.begin();
         let text = metrics.render();
@@ -134,6 +147,7 @@ mod tests {
             r#"weir_place_scrape_seconds_bucket{le="0.025"} 1"#,
             r#"weir_place_scrape_errors_total{reason="timeout"} 1"#,
             "weir_place_label_writes_total 1",
+            r#"weir_place_evictions_total{outcome="dry_run"} 1"#,
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }

@@ -1,15 +1,21 @@
 //! Carries out what was decided: one write to the API server each. Nothing here decides anything.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use k8s_openapi::{
-    api::{apps::v1::Deployment, core::v1::Node},
-    apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
+    NamespaceResourceScope,
+    api::{
+        apps::v1::Deployment,
+        core::v1::{Node, Pod},
+    },
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, ManagedFieldsEntry},
 };
 use kube::{
-    Api, Client, ResourceExt,
-    api::{Patch, PatchParams, PostParams},
+    Api, Client, Resource, ResourceExt,
+    api::{EvictParams, ListParams, Patch, PatchParams, PostParams},
+    core::Selector,
 };
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 use tokio::time::timeout;
@@ -28,6 +34,8 @@ use crate::metrics::OperatorMetrics;
 
 /// The API server has so long to take one write.
 const WRITE: Duration = Duration::from_secs(10);
+/// And so long to let a pod go.
+const EVICTION: Duration = Duration::from_secs(3);
 
 /// What is told of writes in errors and counts.
 const NODE: &str = "node";
@@ -35,6 +43,8 @@ const DEPLOYMENT: &str = "deployment";
 const SCALE: &str = "scale";
 const STATUS: &str = "status";
 const FINALIZERS: &str = "finalizer";
+const POD: &str = "pod";
+const SELECTOR: &str = "selector";
 
 /// Writes to the API server. Cheap to clone.
 #[derive(Clone)]
@@ -235,6 +245,56 @@ impl Hands {
         let (params, patch) = (patching(FIELD_MANAGER), json_patch(DEPLOYMENT, patch)?);
         let written = api.patch(&id.name, &params, &patch);
         tested(self.wrote(DEPLOYMENT, written).await).map(drop)
+    }
+
+    /// All objects of a kind in a namespace that a selector finds.
+    pub async fn list_selected<K>(
+        &self,
+        namespace: &str,
+        selector: &LabelSelector,
+    ) -> Result<Vec<K>, WriteError>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+            + Clone
+            + DeserializeOwned
+            + Debug,
+    {
+        let selector = Selector::try_from(selector.clone());
+        let selector = selector.map_err(|error| WriteError::Refused {
+            what: SELECTOR,
+            message: error.to_string(),
+        })?;
+        let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
+        let params = ListParams::default().labels_from(&selector);
+        let listed = answered(SELECTOR, api.list(&params)).await?;
+        Ok(listed.items)
+    }
+
+    /// All pods on a node.
+    pub async fn list_on_node(&self, node: &str) -> Result<Vec<Pod>, WriteError> {
+        let api: Api<Pod> = Api::all(self.client.clone());
+        let params = ListParams::default().fields(&format!("spec.nodeName={node}"));
+        Ok(answered(POD, api.list(&params)).await?.items)
+    }
+
+    /// Asks a pod to leave its node; budgets for disruptions have their say. The client asks again and again while they
+    /// say no, so that no answer in time means the same.
+    pub async fn evict(&self, namespace: &str, pod: &str) -> Result<(), WriteError> {
+        let api: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
+        let params = EvictParams::default();
+        self.metrics.wrote(POD);
+        let put_off = || WriteError::Refused {
+            what: POD,
+            message:
+                "a PodDisruptionBudget does not let it go at the moment, or the API server is slow"
+                    .to_owned(),
+        };
+        match timeout(EVICTION, api.evict(pod, &params)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(kube::Error::Api(status))) if status.code == 429 => Err(put_off()),
+            Ok(Err(error)) => Err(WriteError::of(POD, error)),
+            Err(_) => Err(put_off()),
+        }
     }
 
     /// Writes a status, on the version that was read.

@@ -19,7 +19,7 @@ use super::{
     deployments::{self, Around, Keeping},
     hands::WriteError,
     mind::{Decision, Judged, Mind, Turned, View, has_finalizer},
-    status,
+    moves, status,
     world::{Told, World},
 };
 use crate::events::NoteKind;
@@ -50,6 +50,7 @@ pub async fn look(context: &Context, world: &mut World, mind: &mut Mind) -> Look
     all_well &= release(context, world, &decision).await;
     let placed = keep_deployments(context, world, mind, &decision).await;
     all_well &= placed.values().all(Result::is_ok);
+    all_well &= move_pods(context, world, mind, &decision, &placed).await;
     all_well &= write_statuses(context, world, mind, &decision, placed).await;
     tell(context, &decision);
     Looked { all_well, is_news }
@@ -212,6 +213,30 @@ async fn keep_one(
 ) -> (ObjectId, Keeping, Result<Option<Said>, WriteError>) {
     let outcome = deployments::keep(context, view, judged, around, &mut keeping).await;
     (view.id.clone(), keeping, outcome)
+}
+
+/// Only where the Deployment is as it should be: else a pod that is moved could come back.
+async fn move_pods(
+    context: &Context,
+    world: &World,
+    mind: &mut Mind,
+    decision: &Decision,
+    placed: &Placed,
+) -> bool {
+    let mut all_well = true;
+    for view in &decision.views {
+        let is_placed = matches!(placed.get(&view.id), Some(Ok(None)));
+        let (Some(judged), Some(thought)) = (&view.judged, mind.thought(&view.id)) else {
+            continue;
+        };
+        if is_placed {
+            let moved = moves::move_pods(context, world, view, judged, &mut thought.moving).await;
+            if let Err(error) = moved {
+                all_well &= is_no_trouble(context, &error);
+            }
+        }
+    }
+    all_well
 }
 
 async fn write_statuses(

@@ -38,6 +38,7 @@ use weir_role::cluster::ObjectId;
 
 use super::{
     deployments::Keeping,
+    moves::Moving,
     schedule::{Schedule, Wanted},
     world::World,
 };
@@ -63,6 +64,8 @@ pub struct Thought {
     pub written: Option<Moment>,
     /// What became of its Deployment.
     pub keeping: Keeping,
+    /// When its pods were moved.
+    pub moving: Moving,
     uid: Option<String>,
     generation: Option<i64>,
     findings: Vec<Finding>,
@@ -129,6 +132,8 @@ pub struct Judged {
     pub enough_fit: Said,
     /// Whether it has begun.
     pub begun: Said,
+    /// About every node, for those whose pods are to be moved.
+    pub outcome: Option<Outcome>,
     /// Nodes that became fit or unfit.
     pub turned: Vec<Turned>,
 }
@@ -320,22 +325,13 @@ impl Mind {
 /// What a watch asks for, or what is wrong with it.
 fn read(object: &TrafficWatch, options: Options) -> (Vec<Finding>, Option<Arc<Settings>>) {
     let mut findings = object.validate();
-    let mut refuse = |field: &str, reason, message: String| {
+    if object.spec.action == Action::Taint && !options.allow_taints {
         findings.push(Finding {
-            field: field.to_owned(),
-            reason,
-            message,
+            field: "spec.action".to_owned(),
+            reason: "TaintsNotAllowed",
+            message: "taints are not allowed by this operator: start it with --allow-taints, or use label".to_owned(),
             consequence: Consequence::Refused,
         });
-    };
-    if object.spec.action == Action::Taint && !options.allow_taints {
-        let message =
-            "taints are not allowed by this operator: start it with --allow-taints, or use label";
-        refuse("spec.action", "TaintsNotAllowed", message.to_owned());
-    }
-    if object.spec.rebalance.mode != RebalanceMode::Never {
-        let message = "is not supported yet: use never";
-        refuse("spec.rebalance.mode", "NotSupportedYet", message.to_owned());
     }
     let is_refused = |finding: &Finding| finding.consequence == Consequence::Refused;
     if findings.iter().any(is_refused) {
@@ -393,6 +389,7 @@ fn judge(
         measured: condition::measured(outcome, measurements),
         enough_fit: condition::enough_fit(outcome, settings),
         begun: condition::ready(ready, waited_for.as_deref()),
+        outcome: (settings.rebalance.mode != RebalanceMode::Never).then(|| outcome.clone()),
         turned,
     }
 }

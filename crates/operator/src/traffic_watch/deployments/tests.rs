@@ -61,6 +61,7 @@ impl Case {
             measured: placed("", String::new()),
             enough_fit: placed("", String::new()),
             begun: placed("", String::new()),
+            outcome: None,
             turned: Vec::new(),
         };
         let view = View {

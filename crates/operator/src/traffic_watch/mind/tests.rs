@@ -117,17 +117,9 @@ fn without_its_finalizer_a_watch_writes_nothing_on_nodes() {
 
 #[test]
 fn what_is_not_done_is_refused_and_its_labels_stay() {
-    for (spec, reason) in [
-        (json!({ "action": "taint" }), "TaintsNotAllowed"),
-        (
-            json!({ "rebalance": { "mode": "evict" } }),
-            "NotSupportedYet",
-        ),
-        (
-            json!({ "rebalance": { "mode": "dryRun" } }),
-            "NotSupportedYet",
-        ),
-    ] {
+    let taint = json!({ "action": "taint" });
+    let odd = json!({ "maxBandwidthPercent": "much" });
+    for (spec, reason) in [(taint, "TaintsNotAllowed"), (odd, "InvalidPercent")] {
         let refused = watch("web", &spec, &json!({}));
         let labels = json!({ KEY: "false" });
         let world = world(vec![refused], vec![node("a", &labels)], Vec::new());

@@ -6,8 +6,8 @@ mod lab;
 use k8s_openapi::{
     api::{
         apps::v1::Deployment,
-        core::v1::{Node, Taint},
-        events::v1::Event,
+        core::v1::{Node, Pod, Taint},
+        policy::v1::PodDisruptionBudget,
     },
     apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
 };
@@ -73,16 +73,7 @@ async fn a_full_node_is_marked_and_nothing_is_left_behind() {
         .await;
     lab.until_label(&b, &key("web"), Some("false"), "the other one is not")
         .await;
-    lab.until("an Event says it", async || {
-        let events: Api<Event> = lab.namespace.api();
-        let events = events.list(&ListParams::default()).await.unwrap();
-        let is_it = |event: &Event| {
-            let note = event.note.as_deref().unwrap_or_default();
-            event.reason.as_deref() == Some("NodeUnfit") && note.starts_with(&*a.name)
-        };
-        events.iter().any(is_it).then_some(()).ok_or("not yet")
-    })
-    .await;
+    lab.until_event("NodeUnfit", &a.name).await;
 
     let watches: Api<TrafficWatch> = lab.namespace.api();
     let deployments: Api<Deployment> = lab.namespace.api();
@@ -288,10 +279,6 @@ async fn what_cannot_be_done_is_said_and_nothing_is_touched() {
     lab.create("taints", &json!({ "action": "taint" })).await;
     lab.until_condition("taints", "Accepted", "TaintsNotAllowed", "--allow-taints")
         .await;
-    lab.create("moves", &json!({ "rebalance": { "mode": "evict" } }))
-        .await;
-    lab.until_condition("moves", "Accepted", "NotSupportedYet", "not supported yet")
-        .await;
     lab.create("odd", &json!({ "deployment": {
         "selector": { "matchLabels": { "app": "odd" } },
         "template": { "metadata": { "labels": { "app": "even" } }, "spec": { "containers": [] } },
@@ -316,13 +303,87 @@ async fn what_cannot_be_done_is_said_and_nothing_is_touched() {
     let managers = still.metadata.managed_fields.unwrap_or_default();
     let ours = |entry: &ManagedFieldsEntry| entry.manager.as_deref() == Some(FIELD_MANAGER);
     assert!(!managers.iter().any(ours), "{managers:?}");
-    for name in ["taints", "moves", "odd"] {
+    for name in ["taints", "odd"] {
         assert!(deployments.get_opt(name).await.unwrap().is_none(), "{name}");
         let object: TrafficWatch = lab.namespace.api().get(name).await.unwrap();
         assert!(object.finalizers().iter().any(|it| it == FINALIZER));
     }
     let labels: Node = lab.read(&a).await;
     assert!(!labels.labels().contains_key(&key("taints")));
+    operator.stop().await;
+    lab.clean_up().await;
+}
+
+/// Kubernetes makes the Deployment's pods, but here nobody runs them: the test does what scheduler and kubelet do.
+async fn run_pods(lab: &Lab, node: &str, count: usize) {
+    let pods: Api<Pod> = lab.namespace.api();
+    let made = lab
+        .until("the pods are made", async || {
+            let made = pods.list(&ListParams::default()).await.unwrap().items;
+            let found = made.len();
+            (found == count).then_some(made).ok_or(format!("{found}"))
+        })
+        .await;
+    for pod in made {
+        let name = pod.name_any();
+        let target = json!({ "apiVersion": "v1", "kind": "Node", "name": node });
+        let binding = json!({
+            "apiVersion": "v1", "kind": "Binding", "metadata": { "name": name }, "target": target,
+        });
+        let params = PostParams::default();
+        let bound = pods.create_subresource::<_, Value>("binding", &name, &params, &binding);
+        bound.await.unwrap();
+        let status = json!({ "status": {
+            "phase": "Running", "conditions": [{ "type": "Ready", "status": "True" }],
+        }});
+        let (params, patch) = (PatchParams::default(), Patch::Merge(&status));
+        pods.patch_status(&name, &params, &patch).await.unwrap();
+    }
+}
+
+async fn ending(lab: &Lab) -> usize {
+    let pods: Api<Pod> = lab.namespace.api();
+    let pods = pods.list(&ListParams::default()).await.unwrap();
+    let is_ending = |pod: &&Pod| pod.metadata.deletion_timestamp.is_some();
+    pods.iter().filter(is_ending).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_pod_at_a_time_moves_off_a_node_that_stays_full() {
+    let lab = Lab::new("place-moves").await;
+    lab.namespace.has_service_account().await;
+    let (a, _b) = (lab.node("a").await, lab.node("b").await);
+    let operator = lab.operator(&[]);
+    let rebalance = |mode: &str| json!({ "mode": mode, "after": "1s", "cooldown": "1s" });
+    lab.create("web", &json!({ "rebalance": rebalance("dryRun") }))
+        .await;
+    run_pods(&lab, &a.name, 3).await;
+    a.send(GIGABIT * 9 / 10);
+    lab.until_event("PodWouldMove", &a.name).await;
+    assert_eq!(ending(&lab).await, 0, "it only says so");
+
+    // A budget for disruptions has its say.
+    let budgets: Api<PodDisruptionBudget> = lab.namespace.api();
+    let budget: PodDisruptionBudget = serde_json::from_value(json!({
+        "metadata": { "name": "web" },
+        "spec": { "minAvailable": 3, "selector": { "matchLabels": { "app": "web" } } },
+    }))
+    .unwrap();
+    budgets
+        .create(&PostParams::default(), &budget)
+        .await
+        .unwrap();
+    lab.edit("web", &json!({ "rebalance": rebalance("evict") }))
+        .await;
+    lab.until_event("EvictionRefused", "PodDisruptionBudget")
+        .await;
+    assert_eq!(ending(&lab).await, 0);
+    budgets
+        .delete("web", &DeleteParams::default())
+        .await
+        .unwrap();
+    lab.until_event("PodMoved", &a.name).await;
+    assert_eq!(ending(&lab).await, 1, "one at a time");
     operator.stop().await;
     lab.clean_up().await;
 }

@@ -71,6 +71,9 @@ async fn place_is_installed_with_the_rights_that_it_needs() {
         &["watch", "nodes"],
         &["create", "deployments", "-n", "shop"],
         &["patch", "deployments.apps/scale", "-n", "shop"],
+        &["list", "pods", "-A"],
+        &["create", "pods/eviction", "-n", "shop"],
+        &["list", "replicasets", "-n", "shop"],
         &["update", "leases", "-n", "weir"],
         &["create", "events.events.k8s.io", "-n", "shop"],
     ] {
@@ -80,6 +83,8 @@ async fn place_is_installed_with_the_rights_that_it_needs() {
     for what in [
         &["get", "secrets", "-n", "shop"][..],
         &["create", "pods", "-n", "shop"],
+        &["delete", "pods", "-n", "shop"],
+        &["create", "pods/exec", "-n", "shop"],
         &["create", "nodes"],
         &["delete", "nodes"],
         &["update", "nodes/status"],

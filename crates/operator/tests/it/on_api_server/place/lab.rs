@@ -18,7 +18,7 @@ use axum::{
 use clap::Parser;
 use jiff::Timestamp;
 use k8s_openapi::{
-    api::{coordination::v1::Lease, core::v1::Node},
+    api::{coordination::v1::Lease, core::v1::Node, events::v1::Event},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, MicroTime},
 };
@@ -144,6 +144,7 @@ impl Lab {
             "status": {
                 "addresses": [{ "type": "InternalIP", "address": address.to_string() }],
                 "conditions": [{ "type": "Ready", "status": "True" }],
+                "allocatable": { "cpu": "4", "memory": "8Gi", "pods": "110" },
             },
         }))
         .unwrap();
@@ -286,6 +287,22 @@ impl Lab {
                     && it.message.contains(message)
             });
             is_so.then_some(()).ok_or(format!("{conditions:?}"))
+        })
+        .await;
+    }
+
+    /// Until an Event tells this with these words.
+    pub(super) async fn until_event(&self, reason: &str, words: &str) {
+        let api: Api<Event> = self.namespace.api();
+        self.until(&format!("an Event says {reason}"), async || {
+            let events = api.list(&ListParams::default()).await.unwrap();
+            let is_it = |event: &Event| {
+                let note = event.note.as_deref().unwrap_or_default();
+                event.reason.as_deref() == Some(reason) && note.contains(words)
+            };
+            let notes: Vec<_> = events.iter().filter_map(|it| it.note.clone()).collect();
+            let found = events.iter().any(is_it);
+            found.then_some(()).ok_or(format!("{notes:?}"))
         })
         .await;
     }
