@@ -164,3 +164,31 @@ fn keys_are_no_orphans_while_a_watch_cannot_be_read() {
         assert_eq!(changes.len(), changed);
     }
 }
+
+#[test]
+fn watches_that_measure_alike_are_judged_apart() {
+    let none = json!({});
+    let strict = watch("strict", &json!({ "maxBandwidthPercent": "40" }), &none);
+    let narrow = json!({ "interfaces": { "include": ["eth1"] } });
+    let watches = vec![
+        strict,
+        watch("web", &none, &none),
+        watch("narrow", &narrow, &none),
+    ];
+    let world = world(watches, vec![node("a", &none)], Vec::new());
+    let mut mind = Mind::default();
+    mind.decide(&world, Options::default(), Moment::from_secs(0));
+    hear(&mut mind, "a", 0, 0);
+    hear(&mut mind, "a", 10, 5000);
+    let decision = mind.decide(&world, Options::default(), Moment::from_secs(10));
+    let load = |name: &str| {
+        let view = decision.views.iter().find(|view| &*view.id.name == name);
+        let nodes = &view.unwrap().judged.as_ref().unwrap().nodes.nodes;
+        let of_a = &nodes["a"];
+        (of_a.current_bandwidth_percent.clone(), of_a.unfit)
+    };
+    assert_eq!(load("web"), ("5e+01".to_owned(), false));
+    // The only node that there is stays fit.
+    assert_eq!(load("strict"), ("5e+01".to_owned(), false));
+    assert_eq!(load("narrow").0, "0", "its interface is not there");
+}
