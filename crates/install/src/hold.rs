@@ -7,10 +7,10 @@
 
 mod network;
 mod operator;
-mod part;
+pub(crate) mod part;
 mod pods;
 mod resolver;
-mod rights;
+pub(crate) mod rights;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -25,24 +25,31 @@ use weir_api::crd::Kind;
 use self::part::Part;
 use crate::{Object, Options};
 
-/// All that hold needs, in an order in which it can be applied.
+/// All that hold needs, in an order in which it can be applied. Without hold it is the operator alone, for whatever else
+/// it does.
 pub fn objects(options: &Options) -> Vec<Object> {
+    let parts = Part::of(options);
+    let each = || parts.iter().copied();
     let mut all = vec![namespace(options)];
-    if options.crds {
+    if options.crds && options.hold {
         all.push(Kind::ElastiService.crd().into());
     }
-    all.extend(Part::ALL.map(|part| account(part, options)));
+    all.extend(each().map(|part| account(part, options)));
     all.extend(rights::objects(options));
-    all.extend(Part::ALL.map(|part| network::service(part, options).into()));
-    all.push(pods::deployment(Part::Operator, options, vec![operator::command(options)]).into());
-    all.push(pods::deployment(Part::Resolver, options, resolver::commands(options)).into());
+    all.extend(each().map(|part| network::service(part, options).into()));
+    all.extend(each().map(|part| {
+        let commands = match part {
+            Part::Operator => vec![operator::command(options)],
+            Part::Resolver => resolver::commands(options),
+        };
+        Object::from(pods::deployment(part, options, commands))
+    }));
     all.extend(
-        Part::ALL
-            .iter()
-            .filter_map(|part| network::disruption_budget(*part, options))
+        each()
+            .filter_map(|part| network::disruption_budget(part, options))
             .map(Object::from),
     );
-    all.extend(Part::ALL.map(|part| network::policy(part, options).into()));
+    all.extend(each().map(|part| network::policy(part, options).into()));
     all
 }
 

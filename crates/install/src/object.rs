@@ -3,7 +3,8 @@
 use k8s_openapi::{
     Metadata, Resource,
     api::{
-        apps::v1::Deployment,
+        admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding},
+        apps::v1::{DaemonSet, Deployment},
         core::v1::{Namespace, Service, ServiceAccount},
         networking::v1::NetworkPolicy,
         policy::v1::PodDisruptionBudget,
@@ -59,6 +60,9 @@ kinds!(
     RoleBinding,
     Service,
     Deployment,
+    DaemonSet,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
     PodDisruptionBudget,
     NetworkPolicy,
 );

@@ -20,6 +20,23 @@ pub struct Options {
     pub resolver_siblings: bool,
     /// Whether the definitions of the resources are among the objects.
     pub crds: bool,
+    /// Whether hold is installed.
+    pub hold: bool,
+    /// How place is installed; none: not at all.
+    pub place: Option<PlaceOptions>,
+}
+
+/// What can be chosen about place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaceOptions {
+    /// Where the exporters are put: a namespace of their own, since they use the hosts' network.
+    pub exporter_namespace: String,
+    /// What they run.
+    pub exporter_image: String,
+    /// Where they listen, on each node's own address.
+    pub exporter_port: u16,
+    /// Whether the operator may taint nodes.
+    pub allow_taints: bool,
 }
 
 /// Why a choice cannot be.
@@ -31,6 +48,14 @@ pub enum OptionsError {
     /// Nothing to run.
     #[error("no image is named; give one such as registry.example/weir:1")]
     NoImage,
+    /// Nodes belong to all.
+    #[error(
+        "place labels nodes, which belong to the whole cluster; it cannot be installed for some namespaces"
+    )]
+    PlaceInSomeNamespaces,
+    /// Pods in it may use the host's network, and the operator must not.
+    #[error("`{0}` is the namespace of Weir itself; give the exporters one of their own")]
+    SharedNamespace(String),
     /// Nobody to do the work.
     #[error("there must be one {0} at least; two let one of them fail")]
     NoReplicas(&'static str),
@@ -46,6 +71,9 @@ impl Options {
         if self.image.trim().is_empty() {
             return Err(OptionsError::NoImage);
         }
+        if let Some(place) = &self.place {
+            self.check_place(place)?;
+        }
         for (replicas, whose) in [
             (self.operator_replicas, "operator"),
             (self.resolver_replicas, "resolver"),
@@ -53,6 +81,22 @@ impl Options {
             if replicas == 0 {
                 return Err(OptionsError::NoReplicas(whose));
             }
+        }
+        Ok(())
+    }
+
+    fn check_place(&self, place: &PlaceOptions) -> Result<(), OptionsError> {
+        let namespace = &place.exporter_namespace;
+        check_dns_label(namespace)
+            .map_err(|error| OptionsError::Namespace(namespace.clone(), error))?;
+        if !self.watch_namespaces.is_empty() {
+            return Err(OptionsError::PlaceInSomeNamespaces);
+        }
+        if *namespace == self.namespace {
+            return Err(OptionsError::SharedNamespace(namespace.clone()));
+        }
+        if place.exporter_image.trim().is_empty() {
+            return Err(OptionsError::NoImage);
         }
         Ok(())
     }
@@ -78,7 +122,7 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hold::tests::options;
+    use crate::{hold::tests::options, place::tests::place_options};
 
     #[test]
     fn what_cannot_be_is_told() {
@@ -92,6 +136,24 @@ mod tests {
         assert!(wrong(|it| it.watch_namespaces = vec!["a b".into()]).contains("`a b`"));
         assert!(wrong(|it| it.image = " ".into()).contains("image"));
         assert!(wrong(|it| it.resolver_replicas = 0).contains("one resolver"));
+    }
+
+    #[test]
+    fn place_needs_all_namespaces_and_one_for_its_exporters() {
+        let wrong = |change: fn(&mut Options, &mut PlaceOptions)| {
+            let mut options = options();
+            let mut place = place_options();
+            change(&mut options, &mut place);
+            options.place = Some(place);
+            options.check()
+        };
+        assert_eq!(wrong(|_, _| {}), Ok(()));
+        let some = wrong(|it, _| it.watch_namespaces = vec!["shop".into()]);
+        assert_eq!(some, Err(OptionsError::PlaceInSomeNamespaces));
+        let shared = wrong(|it, place| place.exporter_namespace.clone_from(&it.namespace));
+        assert_eq!(shared, Err(OptionsError::SharedNamespace("weir".into())));
+        let odd = wrong(|_, place| place.exporter_namespace = "A".into());
+        assert!(matches!(odd, Err(OptionsError::Namespace(..))));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The controllers of Weir, one module each, and what they share.
 //!
 //! - [`elasti_service`]: hold's, which puts a target to sleep and wakes it;
+//! - [`traffic_watch`]: place's, which keeps pods off nodes whose network is full;
 //! - [`resolvers`]: which resolvers are there, and what each of them knows;
 //! - [`leader`]: only one process at a time puts anything to sleep;
 //! - [`admin`]: the operator's ports: wake signals, metrics, health;
@@ -15,3 +16,4 @@ pub mod metrics;
 pub mod resolvers;
 pub mod role;
 pub mod settings;
+pub mod traffic_watch;

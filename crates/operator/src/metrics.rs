@@ -4,10 +4,11 @@
 //! object goes with it ([`OperatorMetrics::forget`]).
 //!
 //! [`names`] has what is ours; the peers' names are in `weir_api`, the registry in `weir_role`. `object` is what is
-//! counted for one object, `render` the text.
+//! counted for one object, [`place`] what place counts, `render` the text.
 
 pub mod names;
 mod object;
+pub mod place;
 mod render;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,8 @@ use weir_role::{
 /// All counts of the process.
 #[derive(Debug, Default)]
 pub struct OperatorMetrics {
+    /// What place counts.
+    pub place: place::PlaceMetrics,
     leader: Gauge,
     wakes: Reasons,
     triggers: Reasons,

@@ -15,7 +15,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     sync::watch,
     task::JoinSet,
-    time::timeout,
+    time::{Instant, timeout},
 };
 use weir_api::hold::defaults::{
     RELEASED_PORT_REST, RESOLVER_CHECK_INTERVAL, RESOLVER_CHECK_MISSES, RESOLVER_PORT_RANGE,
@@ -40,7 +40,8 @@ use crate::{
     leader::{self, LeaderError, Leadership},
     metrics::OperatorMetrics,
     resolvers::{News, ResolverSettings, Resolvers},
-    settings::{Bind, Settings},
+    settings::{Bind, Place, Settings},
+    traffic_watch::{self, exporters::Exporters},
 };
 
 /// Who wrote an Event, as users see it.
@@ -97,7 +98,8 @@ pub async fn run_until(
     let (end_work, work_ends) = watch::channel(false);
     let (end_lead, lead_ends) = watch::channel(false);
     let (end_all, all_ends) = watch::channel(false);
-    let (synced, is_synced) = watch::channel(false);
+    let (hold_synced, is_hold_synced) = watch::channel(!settings.runs_hold);
+    let (place_synced, is_place_synced) = watch::channel(settings.place.is_none());
     let (lead, leadership) = watch::channel(Leadership::Follower {
         leader: None,
         is_silent: false,
@@ -105,17 +107,28 @@ pub async fn run_until(
     let client = cluster::client(settings.cluster.kubeconfig.as_deref()).await?;
     let mut tasks = JoinSet::new();
     let context = context(&settings, client.clone(), &all_ends, &mut tasks);
+    let is_synced = both(is_hold_synced, is_place_synced, &all_ends, &mut tasks);
     serve(&settings, &context, is_synced, &all_ends, &mut tasks).await?;
 
-    let namespaces = settings.cluster.namespaces.clone();
-    let control = controller::run(
-        Arc::clone(&context),
-        namespaces,
-        leadership,
-        synced,
-        work_ends,
-    );
-    let control = tokio::spawn(control);
+    let mut controllers = JoinSet::new();
+    if settings.runs_hold {
+        controllers.spawn(controller::run(
+            Arc::clone(&context),
+            settings.cluster.namespaces.clone(),
+            leadership.clone(),
+            hold_synced,
+            work_ends.clone(),
+        ));
+    }
+    if let Some(place) = &settings.place {
+        controllers.spawn(traffic_watch::controller::run(
+            Arc::new(place_context(place, &context)),
+            settings.cluster.namespaces.clone(),
+            leadership,
+            place_synced,
+            work_ends,
+        ));
+    }
     let mut election = pin!(elect(client, &settings, lead, lead_ends));
     tokio::select! {
         // A lost lease ends all at once: whoever leads now must not be disturbed.
@@ -124,7 +137,7 @@ pub async fn run_until(
     }
     tracing::info!("told to end: finishes what was begun, then gives the lease back");
     end_work.send_replace(true);
-    let _ = control.await;
+    while controllers.join_next().await.is_some() {}
     end_lead.send_replace(true);
     election.await?;
     end_all.send_replace(true);
@@ -173,7 +186,9 @@ fn context(
         Arc::new(move |id| touched.mark([id])),
         Arc::new(move |outcome| asked.trigger_asked(outcome)),
     );
-    spawn_until(tasks, ends, asks);
+    if settings.runs_hold {
+        spawn_until(tasks, ends, asks);
+    }
 
     let (resolvers, follows) = Resolvers::start(
         client.clone(),
@@ -192,7 +207,9 @@ fn context(
             }
         }),
     );
-    spawn_until(tasks, ends, follows);
+    if settings.runs_hold {
+        spawn_until(tasks, ends, follows);
+    }
 
     let kinds = Arc::new(Kinds::new(client.clone()));
     let range = settings.port_range.clone().unwrap_or(RESOLVER_PORT_RANGE);
@@ -216,6 +233,41 @@ fn context(
         wakes: Mutex::default(),
         failures: Mutex::default(),
     })
+}
+
+/// What place shares, with what it has in common with hold.
+fn place_context(place: &Place, context: &Context) -> traffic_watch::context::Context {
+    let metrics = Arc::clone(&context.metrics);
+    metrics.place.begin();
+    traffic_watch::context::Context {
+        client: context.client.clone(),
+        hands: traffic_watch::hands::Hands::new(context.client.clone(), Arc::clone(&metrics)),
+        exporters: Exporters::new(place.exporter_port),
+        events: context.events.clone(),
+        metrics,
+        options: place.options,
+        nodes: place.nodes.clone(),
+        began: Instant::now(),
+    }
+}
+
+/// True when both are.
+fn both(
+    mut one: watch::Receiver<bool>,
+    mut other: watch::Receiver<bool>,
+    ends: &watch::Receiver<bool>,
+    tasks: &mut JoinSet<()>,
+) -> watch::Receiver<bool> {
+    let (both, are_both) = watch::channel(false);
+    spawn_until(tasks, ends, async move {
+        for each in [&mut one, &mut other] {
+            if each.wait_for(|is_so| *is_so).await.is_err() {
+                return;
+            }
+        }
+        both.send_replace(true);
+    });
+    are_both
 }
 
 fn triggers(settings: &Settings) -> TriggerSettings {

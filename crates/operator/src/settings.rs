@@ -1,9 +1,11 @@
 //! What can be set: flags and the peers' environment variables in, one typed [`Settings`] out.
 //!
-//! [`args`] is what can be typed, with its help; [`bind`] and `ports` read forms of their own. Nothing here does any work.
+//! [`args`] is what can be typed, with its help, [`place`] the part of it that is about place; [`bind`] and `ports` read
+//! forms of their own. Nothing here does any work.
 
 pub mod args;
 pub mod bind;
+pub mod place;
 mod ports;
 #[cfg(test)]
 mod tests;
@@ -14,6 +16,7 @@ pub use args::OperatorArgs;
 pub use bind::Bind;
 use bind::MaybeBind;
 use http::{HeaderValue, Uri};
+pub use place::{Controller, Place};
 use thiserror::Error;
 use weir_api::hold::names::environment::{ACCEPTED_AND_IGNORED, PROMETHEUS_AUTHORIZATION_HEADER};
 
@@ -45,6 +48,10 @@ pub struct Settings {
     pub times: Times,
     /// The Prometheus server of triggers that name none.
     pub prometheus: Prometheus,
+    /// What place does; none: it does not run.
+    pub place: Option<Place>,
+    /// Whether hold runs.
+    pub runs_hold: bool,
     /// What is to be said in the log once at start, a line each.
     pub notes: Vec<String>,
 }
@@ -132,6 +139,14 @@ pub enum SettingsError {
     /// A port of the resolvers that would be given away.
     #[error("--port-range contains {0}, on which the resolvers listen already; take another range")]
     PortInRange(u16),
+    /// What a later version will have.
+    #[error("{0} is not supported yet; leave it out")]
+    NotSupportedYet(&'static str),
+    /// Labels of watches that are not seen would be taken for orphans.
+    #[error(
+        "place with --watch-namespace would remove the node labels of watches in other namespaces; give --node-selector too, or watch all namespaces"
+    )]
+    PlaceInSomeNamespaces,
     /// What was given does not make an address. It is not repeated, since it may hold a password.
     #[error(
         "--prometheus-address is not the address of a server; use the form http://host:port or https://host:port/path, without a user and a password: those go to {PROMETHEUS_AUTHORIZATION_HEADER}"
@@ -181,6 +196,8 @@ impl Settings {
             hold_timeout,
             polling_interval,
             prometheus_address,
+            controllers,
+            place,
             ignored,
         } = args;
         let set = |name: &str| environment(name).filter(|value| !value.is_empty());
@@ -208,16 +225,24 @@ impl Settings {
         {
             return Err(SettingsError::PortInRange(port));
         }
+        let place = Place::new(place)?;
+        let place = controllers.contains(&Controller::Place).then_some(place);
+        let namespaces = namespaces(watch_namespace, &own_namespace);
+        if place.as_ref().is_some_and(|place| place.nodes.is_none()) && !namespaces.is_empty() {
+            return Err(SettingsError::PlaceInSomeNamespaces);
+        }
         Ok(Self {
             leader: leader_elect
                 .then(|| LeaderSettings::new(&own_namespace, &lease_name, &own_name))
                 .map(|leader| leader.with_peers_in(&peer_namespace)),
             cluster: Cluster {
                 kubeconfig,
-                namespaces: namespaces(watch_namespace, &own_namespace),
+                namespaces,
                 own_namespace,
                 own_name,
             },
+            place,
+            runs_hold: controllers.contains(&Controller::Hold),
             notes: worth_saying(&listen, ignored, &set),
             listen,
             resolver: Resolver {

@@ -2,11 +2,17 @@
 
 use clap::{ArgAction, Args, ValueEnum, builder::BoolishValueParser};
 use thiserror::Error;
-use weir_api::hold::{defaults::RESOLVER_REPLICAS, names::install::NAMESPACE};
-use weir_install::{Options, OptionsError, hold};
+use weir_api::{
+    hold::{defaults::RESOLVER_REPLICAS, names::install::NAMESPACE},
+    place::{defaults::NODE_EXPORTER_PORT, names::NODE_EXPORTER},
+};
+use weir_install::{Options, OptionsError, PlaceOptions, objects};
 
 use crate::documents::{self, Format};
 use crate::output::OutputError;
+
+/// A release of which it is known that it works.
+const NODE_EXPORTER_IMAGE: &str = "quay.io/prometheus/node-exporter:v1.10.2";
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -15,11 +21,13 @@ Examples:
   weir manifests --only hold --image registry.example/weir:1 --namespace traffic
   weir manifests --only hold --watch-namespace shop --watch-namespace blog    Roles there, no ClusterRole
   weir manifests --only hold --crds=false                                     where somebody else installs them
+  weir manifests --only hold,place                                            place as well
 
-The watched namespaces must be there before.")]
+The watched namespaces must be there before. Place is installed only where it is asked for: it labels nodes, and runs
+node_exporter on all of them, in a namespace whose pods may use the hosts' network.")]
 pub(crate) struct ManifestsArgs {
-    /// Only this part; may be given several times
-    #[arg(long, value_name = "PART", ignore_case = true)]
+    /// Only this part; may be given several times, or as a list with commas; without it hold
+    #[arg(long, value_name = "PART", ignore_case = true, value_delimiter = ',')]
     only: Vec<Part>,
 
     /// Where to put everything
@@ -49,6 +57,22 @@ pub(crate) struct ManifestsArgs {
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true")]
     resolver_siblings: bool,
 
+    /// Where to put the exporters of place; a namespace of their own
+    #[arg(long, value_name = "NAMESPACE", default_value = NODE_EXPORTER)]
+    node_exporter_namespace: String,
+
+    /// What the exporters of place run
+    #[arg(long, value_name = "IMAGE", default_value = NODE_EXPORTER_IMAGE)]
+    node_exporter_image: String,
+
+    /// The port of the exporters of place, on each node's own address
+    #[arg(long, value_name = "PORT", default_value_t = NODE_EXPORTER_PORT, value_parser = clap::value_parser!(u16).range(1024..))]
+    node_exporter_port: u16,
+
+    /// Let place taint nodes where a TrafficWatch says so
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
+    allow_taints: bool,
+
     /// Whether the definitions of the resources are printed as well
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true")]
     crds: bool,
@@ -67,6 +91,8 @@ pub(crate) struct ManifestsArgs {
 enum Part {
     /// Scales services to zero and holds their requests
     Hold,
+    /// Keeps pods off nodes whose network is full
+    Place,
 }
 
 #[derive(Debug, Error)]
@@ -86,9 +112,19 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         operator_replicas,
         resolver_replicas,
         resolver_siblings,
+        node_exporter_namespace,
+        node_exporter_image,
+        node_exporter_port,
+        allow_taints,
         crds,
         format,
     } = args;
+    let place = parts.contains(&Part::Place).then_some(PlaceOptions {
+        exporter_namespace: node_exporter_namespace,
+        exporter_image: node_exporter_image,
+        exporter_port: node_exporter_port,
+        allow_taints,
+    });
     let options = Options {
         namespace,
         image,
@@ -97,12 +133,9 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         resolver_replicas,
         resolver_siblings,
         crds,
+        hold: parts.is_empty() || parts.contains(&Part::Hold),
+        place,
     };
     options.check()?;
-    let is_wanted = |part: Part| parts.is_empty() || parts.contains(&part);
-    let mut objects = Vec::new();
-    if is_wanted(Part::Hold) {
-        objects.extend(hold::objects(&options));
-    }
-    Ok(documents::print(&objects, format)?)
+    Ok(documents::print(&objects(&options), format)?)
 }

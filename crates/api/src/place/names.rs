@@ -13,6 +13,13 @@ pub const KIND: &str = "TrafficWatch";
 pub const PLURAL: &str = "trafficwatches";
 /// Keeps a `TrafficWatch` until its keys are off all nodes.
 pub const FINALIZER: &str = "traffic.example.com/finalizer";
+/// Who wrote a field, as the API server notes it: labels and annotations of nodes, Deployments, statuses.
+pub const FIELD_MANAGER: &str = "weir-traffic-watch";
+/// The same for a Deployment's `replicas`, which must not be among what [`FIELD_MANAGER`] applies.
+pub const REPLICAS_FIELD_MANAGER: &str = "weir-traffic-watch-replicas";
+/// Annotation on a Deployment with the `replicas` that its user asked for when they were last set: only another wish of
+/// the user changes them, not whoever scaled it since.
+pub const TOLD_REPLICAS_ANNOTATION: &str = "traffic.example.com/replicas";
 /// ClusterRole for those who write `TrafficWatch` objects.
 pub const EDITOR_ROLE: &str = "trafficwatch-editor";
 /// ClusterRole for those who read them.
@@ -146,6 +153,7 @@ mod tests {
     fn marks_and_objects_are_valid() {
         for key in [
             FINALIZER,
+            TOLD_REPLICAS_ANNOTATION,
             BANDWIDTH_ANNOTATION,
             BANDWIDTH_PERCENT_ANNOTATION,
             CONTROL_PLANE_TAINT,

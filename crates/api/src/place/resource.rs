@@ -143,8 +143,9 @@ pub struct TrafficWatchSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_selector: Option<BTreeMap<String, String>>,
 
-    /// What keeps pods off an unfit node: `label` (and a node affinity in the Deployment), or
-    /// `taint`, which the operator must allow.
+    /// What keeps pods off an unfit node: `label`, with a node affinity in the Deployment, or `taint`:
+    /// the same, and a taint with the effect PreferNoSchedule beside the label, which asks all other
+    /// pods to prefer other nodes. The operator must allow taints.
     #[serde(default = "action")]
     pub action: Action,
 

@@ -16,6 +16,14 @@ pub(super) fn command(options: &Options) -> Command {
         Part::Operator.role().to_owned(),
         "--leader-elect".to_owned(),
     ];
+    if let Some(place) = &options.place {
+        let controllers = if options.hold { "hold,place" } else { "place" };
+        arguments.push(format!("--controllers={controllers}"));
+        arguments.push(format!("--node-exporter-port={}", place.exporter_port));
+        if place.allow_taints {
+            arguments.push("--allow-taints".to_owned());
+        }
+    }
     arguments.extend(watch_flags(options));
     if options.watched().is_some() {
         // It may not ask whose a token is; see `rights`.

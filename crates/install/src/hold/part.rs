@@ -8,11 +8,11 @@ use weir_api::hold::names::install::{OPERATOR, RESOLVER};
 use crate::Options;
 
 /// Label: the product.
-pub(super) const NAME_LABEL: &str = "app.kubernetes.io/name";
+pub(crate) const NAME_LABEL: &str = "app.kubernetes.io/name";
 /// Label: the part of it.
-const COMPONENT_LABEL: &str = "app.kubernetes.io/component";
+pub(crate) const COMPONENT_LABEL: &str = "app.kubernetes.io/component";
 /// Value of [`NAME_LABEL`].
-pub(super) const PRODUCT: &str = "weir";
+pub(crate) const PRODUCT: &str = "weir";
 
 /// A part of hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,14 @@ pub(super) enum Part {
 }
 
 impl Part {
-    pub(super) const ALL: [Self; 2] = [Self::Operator, Self::Resolver];
+    /// Those that are installed; what else the operator does needs no resolvers.
+    pub(super) fn of(options: &Options) -> &'static [Self] {
+        if options.hold {
+            &[Self::Operator, Self::Resolver]
+        } else {
+            &[Self::Operator]
+        }
+    }
 
     /// What its objects are called.
     pub(super) const fn name(self) -> &'static str {

@@ -13,7 +13,7 @@ use k8s_openapi::{
 use weir_api::hold::names::{GROUP, PLURAL};
 
 use super::part::Part;
-use crate::{Object, Options};
+use crate::{Object, Options, place};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 const READ: &[&str] = &["get", "list", "watch"];
@@ -21,12 +21,18 @@ const READ: &[&str] = &["get", "list", "watch"];
 /// The roles, and who has them.
 pub(super) fn objects(options: &Options) -> Vec<Object> {
     let mut all = Vec::new();
-    for part in Part::ALL {
+    for &part in Part::of(options) {
         match options.watched() {
             None => all.extend(everywhere(part, options)),
             Some(namespaces) => {
                 for namespace in namespaces {
-                    all.extend(within(part, options, namespace, part.name(), rules(part)));
+                    all.extend(within(
+                        part,
+                        options,
+                        namespace,
+                        part.name(),
+                        rules(part, options),
+                    ));
                 }
             }
         }
@@ -43,8 +49,8 @@ pub(super) fn objects(options: &Options) -> Vec<Object> {
 }
 
 fn everywhere(part: Part, options: &Options) -> [Object; 2] {
-    let mut rules = rules(part);
-    if part == Part::Operator {
+    let mut rules = rules(part, options);
+    if part == Part::Operator && options.hold {
         rules.extend(review_rules());
     }
     [
@@ -86,9 +92,19 @@ fn within(
     ]
 }
 
-fn rules(part: Part) -> Vec<PolicyRule> {
+fn rules(part: Part, options: &Options) -> Vec<PolicyRule> {
     match part {
-        Part::Operator => operator_rules(),
+        Part::Operator => {
+            let mut rules = Vec::new();
+            if options.hold {
+                rules.extend(operator_rules());
+            }
+            if options.place.is_some() {
+                rules.extend(place::operator_rules());
+            }
+            rules.push(rule("events.k8s.io", &["events"], &["create", "patch"]));
+            rules
+        }
         Part::Resolver => vec![
             rule(GROUP, &[PLURAL], READ),
             rule("", &["services"], READ),
@@ -123,7 +139,6 @@ fn operator_rules() -> Vec<PolicyRule> {
         rule("autoscaling", &["horizontalpodautoscalers"], READ),
         // Is it being deleted? Then nothing in it is woken.
         rule("", &["namespaces"], &["get"]),
-        rule("events.k8s.io", &["events"], &["create", "patch"]),
     ]
 }
 
@@ -148,7 +163,7 @@ fn lease_rule() -> PolicyRule {
     )
 }
 
-fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> PolicyRule {
+pub(crate) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> PolicyRule {
     let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
     PolicyRule {
         api_groups: Some(vec![group.to_owned()]),

@@ -17,20 +17,22 @@ pub(crate) fn options() -> Options {
         resolver_replicas: 2,
         resolver_siblings: true,
         crds: false,
+        hold: true,
+        place: None,
     }
 }
 
-fn values(objects: &[Object]) -> Vec<Value> {
+pub(crate) fn values(objects: &[Object]) -> Vec<Value> {
     let value = |object| serde_json::to_value(object).expect("an object as JSON");
     objects.iter().map(value).collect()
 }
 
-fn of_kind<'a>(all: &'a [Value], kind: &str) -> Vec<&'a Value> {
+pub(crate) fn of_kind<'a>(all: &'a [Value], kind: &str) -> Vec<&'a Value> {
     all.iter().filter(|it| it["kind"] == kind).collect()
 }
 
 /// Every text in it, with the names of fields left out.
-fn texts<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+pub(crate) fn texts<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     match value {
         Value::String(text) => found.push(text),
         Value::Array(all) => all.iter().for_each(|it| texts(it, found)),

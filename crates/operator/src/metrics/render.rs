@@ -43,6 +43,7 @@ pub(super) fn render(metrics: &OperatorMetrics) -> String {
     watches(&all, &mut out);
     scales(metrics, &mut out);
     ours(metrics, &all, &mut out);
+    metrics.place.render(&mut out);
     out.finish()
 }
 

@@ -14,6 +14,7 @@ use weir_role::units::{Span, positive};
 
 use super::{
     bind::{MaybeBind, bind},
+    place::{Controller, PlaceArgs},
     ports::range,
 };
 
@@ -32,6 +33,7 @@ Examples:
   weir operator --watch-namespace shop,blog            for these namespaces and its own; needs no ClusterRole
   weir operator --kubeconfig ~/.kube/config --leader-elect=false --require-token=false
                                                        outside, for a look; not beside another operator
+  weir operator --controllers hold,place               place as well, which labels nodes
   weir operator --metrics-secure --metrics-bind-address :8443
                                                        metrics over TLS, for those who may get /metrics
 
@@ -60,6 +62,17 @@ pub struct OperatorArgs {
     /// Take wake signals only with the token of the resolvers' ServiceAccount
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", help_heading = "Listen")]
     pub require_token: bool,
+
+    /// What to do; may be given several times, or as a list with commas
+    #[arg(
+        long,
+        value_name = "CONTROLLER",
+        value_delimiter = ',',
+        ignore_case = true,
+        default_value = "hold",
+        help_heading = "Cluster"
+    )]
+    pub controllers: Vec<Controller>,
 
     /// How to reach the cluster; without it as kubectl does, or from inside a pod
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
@@ -141,6 +154,10 @@ pub struct OperatorArgs {
     /// The Prometheus server of triggers that name none. PROMETHEUS_TRIGGER_AUTHORIZATION_HEADER, in the environment alone, is what it is sent as Authorization
     #[arg(long, value_name = "URL", env = environment::PROMETHEUS_SERVER_ADDRESS, hide_env_values = true, help_heading = "Triggers")]
     pub prometheus_address: Option<String>,
+
+    /// What is about place.
+    #[command(flatten)]
+    pub place: PlaceArgs,
 
     /// What the peers' operator took and has no meaning here.
     #[command(flatten)]

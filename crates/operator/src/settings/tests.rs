@@ -209,3 +209,36 @@ fn the_help_is_whole_and_hides_what_has_no_meaning() {
     assert!(help.contains("Examples:") && help.contains("Resolvers:"));
     assert!(!help.contains("zap") && !help.contains("enable-http2"));
 }
+
+#[test]
+fn place_runs_where_it_is_asked_for() {
+    let silent = settings(&[], &[]).unwrap();
+    assert!(silent.runs_hold && silent.place.is_none());
+    let both = settings(&["--controllers=hold,place"], &[]).unwrap();
+    let place = both.place.unwrap();
+    assert!(both.runs_hold);
+    assert_eq!((place.exporter_port, place.nodes), (9810, None));
+    assert_eq!(place.options, weir_place::plan::Options::default());
+    let alone = settings(&["--controllers", "place", "--allow-taints"], &[]).unwrap();
+    assert!(!alone.runs_hold && alone.place.unwrap().options.allow_taints);
+}
+
+/// Labels of watches that this operator does not see must not be taken for orphans.
+#[test]
+fn place_in_some_namespaces_needs_nodes_of_its_own() {
+    let some = ["--controllers=place", "--watch-namespace=shop"];
+    assert_eq!(
+        settings(&some, &[]),
+        Err(SettingsError::PlaceInSomeNamespaces)
+    );
+    let with_nodes = [&some[..], &["--node-selector=pool=shop"]].concat();
+    let place = settings(&with_nodes, &[]).unwrap().place.unwrap();
+    assert_eq!(place.nodes.as_deref(), Some("pool=shop"));
+    assert!(settings(&["--watch-namespace=shop"], &[]).is_ok());
+}
+
+#[test]
+fn what_a_later_version_will_have_is_refused() {
+    let error = settings(&["--node-exporter-service=monitoring/node-exporter"], &[]).unwrap_err();
+    assert!(error.to_string().contains("not supported yet"), "{error}");
+}

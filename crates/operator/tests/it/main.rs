@@ -9,6 +9,7 @@
 )]
 
 mod admin;
+mod exporters;
 mod http;
 mod on_api_server;
 mod on_cluster;

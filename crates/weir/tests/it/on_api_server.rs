@@ -4,6 +4,7 @@
 
 mod examples;
 mod manifests;
+mod place;
 
 use std::io::Write;
 use std::process::{Command, Stdio};

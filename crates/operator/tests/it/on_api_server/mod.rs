@@ -4,6 +4,7 @@ mod authority;
 mod controller;
 mod events;
 mod leader;
+mod place;
 mod resolvers;
 mod stand_in;
 

@@ -10,7 +10,7 @@ use super::kubectl;
 use crate::output_of;
 
 /// A warning, say of a pod that the namespace's level forbids, is an error here.
-const APPLY: [&str; 5] = ["apply", "--server-side", "--warnings-as-errors", "-f", "-"];
+pub(super) const APPLY: [&str; 5] = ["apply", "--server-side", "--warnings-as-errors", "-f", "-"];
 
 /// Applies it twice; what there is afterwards.
 fn install(k8s: &ApiServer, arguments: &[&str]) -> Vec<Value> {
@@ -34,7 +34,7 @@ fn install(k8s: &ApiServer, arguments: &[&str]) -> Vec<Value> {
 }
 
 /// A spec's generation says whether it changed. Where there is none, the version of the object does.
-fn versions(k8s: &ApiServer, yaml: &str) -> BTreeMap<String, String> {
+pub(super) fn versions(k8s: &ApiServer, yaml: &str) -> BTreeMap<String, String> {
     let got = kubectl(k8s, &["get", "-f", "-", "-o", "json"], yaml);
     let got: Value = serde_json::from_str(&got).expect("JSON");
     let items = got["items"].as_array().expect("items").iter();
@@ -55,7 +55,7 @@ fn versions(k8s: &ApiServer, yaml: &str) -> BTreeMap<String, String> {
 }
 
 /// May this part do this? As the API server says.
-fn may(k8s: &ApiServer, part: &str, what: &[&str]) -> bool {
+pub(super) fn may(k8s: &ApiServer, part: &str, what: &[&str]) -> bool {
     let user = format!("--as=system:serviceaccount:weir:weir-{part}");
     let mut command = k8s.kubectl();
     let output = command.args(["auth", "can-i", &user]).args(what).output();
@@ -116,7 +116,7 @@ async fn hold_is_installed_for_all_namespaces() {
 }
 
 /// `can-i` takes a subresource as a flag.
-fn with_subresource(what: &[&str]) -> Vec<String> {
+pub(super) fn with_subresource(what: &[&str]) -> Vec<String> {
     let mut all = Vec::new();
     for word in what {
         match word.split_once('/') {
@@ -129,7 +129,7 @@ fn with_subresource(what: &[&str]) -> Vec<String> {
     all
 }
 
-fn words(all: &[String]) -> Vec<&str> {
+pub(super) fn words(all: &[String]) -> Vec<&str> {
     all.iter().map(String::as_str).collect()
 }
 

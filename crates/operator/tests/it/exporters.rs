@@ -1,0 +1,98 @@
+//! What may answer on an exporter's port, from real servers on loopback.
+
+use std::{future::pending, net::Ipv4Addr};
+
+use axum::{Router, extract::RawQuery, http::StatusCode, response::Redirect, routing::get};
+use tokio::net::TcpListener;
+use weir_operator::traffic_watch::exporters::{Answer, Exporters, ScrapeError};
+use weir_place::exposition::{BODY_LIMIT, ExpositionError};
+use weir_role::internal_port;
+
+const COUNTERS: &str = "node_network_transmit_bytes_total{device=\"eth0\"} 7\n";
+
+async fn ask(metrics: Router, is_plain: bool) -> Result<Answer, ScrapeError> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(internal_port::serve(listener, metrics, pending()));
+    let address = Some(Ipv4Addr::LOCALHOST.into());
+    Exporters::new(port).ask(address, is_plain).await
+}
+
+fn says(body: impl Into<String>) -> Router {
+    let body = body.into();
+    Router::new().route("/metrics", get(async || body))
+}
+
+#[tokio::test]
+async fn an_exporter_is_asked_for_what_is_read() {
+    let echo = async |RawQuery(query): RawQuery| {
+        assert_eq!(
+            query.as_deref(),
+            Some("collect[]=netdev&collect[]=netclass")
+        );
+        COUNTERS
+    };
+    let answer = ask(Router::new().route("/metrics", get(echo)), false)
+        .await
+        .unwrap();
+    assert_eq!(answer.scrape.interfaces["eth0"].transmit, Some(7));
+    assert!(!answer.is_plain);
+}
+
+#[tokio::test]
+async fn one_without_a_collector_is_asked_for_everything() {
+    let picky = async |RawQuery(query): RawQuery| match query {
+        Some(_) => (StatusCode::BAD_REQUEST, "disabled collector: netclass"),
+        None => (StatusCode::OK, COUNTERS),
+    };
+    let answer = ask(Router::new().route("/metrics", get(picky)), false).await;
+    assert!(answer.unwrap().is_plain, "it is remembered");
+    let plain = async |RawQuery(query): RawQuery| {
+        assert_eq!(query, None, "it is not asked again");
+        COUNTERS
+    };
+    let answer = ask(Router::new().route("/metrics", get(plain)), true).await;
+    assert!(answer.unwrap().is_plain);
+}
+
+#[tokio::test]
+async fn what_is_no_exporter_is_named() {
+    let page = ask(says("<html></html>"), false).await.unwrap_err();
+    assert!(
+        matches!(page, ScrapeError::Content(ExpositionError::WebPage)),
+        "{page}"
+    );
+    let long = ask(says("#".repeat(BODY_LIMIT + 1)), false)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(long, ScrapeError::Content(ExpositionError::TooLong)),
+        "{long}"
+    );
+    let elsewhere = Router::new()
+        .route("/metrics", get(async || Redirect::temporary("/other")))
+        .route("/other", get(async || COUNTERS));
+    let elsewhere = ask(elsewhere, false).await.unwrap_err();
+    assert_eq!(elsewhere.reason(), "status", "no redirect is followed");
+    let nothing = ask(Router::new(), false).await.unwrap_err();
+    assert_eq!(nothing.reason(), "status");
+}
+
+#[tokio::test]
+async fn one_that_never_answers_is_given_up() {
+    let silent = Router::new().route("/metrics", get(async || pending::<&str>().await));
+    let silent = ask(silent, false).await.unwrap_err();
+    assert_eq!(silent.reason(), "timeout");
+}
+
+#[tokio::test]
+async fn nobody_there_is_said() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let exporters = Exporters::new(port);
+    let nobody = exporters.ask(Some(Ipv4Addr::LOCALHOST.into()), false).await;
+    assert_eq!(nobody.unwrap_err().reason(), "unreachable");
+    let nowhere = exporters.ask(None, false).await;
+    assert_eq!(nowhere.unwrap_err().reason(), "no_address");
+}

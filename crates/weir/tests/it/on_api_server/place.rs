@@ -1,0 +1,360 @@
+//! `weir manifests --only place` on a real API server: everything is taken, the rights are those that place needs, and the
+//! policies refuse what rights alone would let through.
+
+use std::{
+    cell::Cell,
+    fs,
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener},
+    process::{Child, Stdio},
+    thread,
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+use weir_lab::{ApiServer, eventually};
+
+use super::{
+    kubectl,
+    manifests::{APPLY, may, versions, with_subresource, words},
+};
+use crate::{output_of, weir};
+
+const OPERATOR: &str = "--as=system:serviceaccount:weir:weir-operator";
+/// The API server takes some seconds to follow a policy.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What kubectl says, whether it likes it or not.
+fn tried(k8s: &ApiServer, arguments: &[&str]) -> Result<String, String> {
+    let output = k8s.kubectl().args(arguments).output();
+    let output = output.expect("kubectl runs");
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+fn install(k8s: &ApiServer) {
+    let yaml = output_of(&["manifests", "--only", "place"]);
+    kubectl(k8s, &APPLY, &yaml);
+    let before = versions(k8s, &yaml);
+    kubectl(k8s, &APPLY, &yaml);
+    assert_eq!(
+        versions(k8s, &yaml),
+        before,
+        "applying again changes nothing"
+    );
+    // `diff` fails if the server would make anything else of it.
+    kubectl(k8s, &["diff", "--server-side", "-f", "-"], &yaml);
+}
+
+fn watch(name: &str, action: &str) -> String {
+    let object: Value = json!({
+        "apiVersion": "traffic.example.com/v1alpha1",
+        "kind": "TrafficWatch",
+        "metadata": { "name": name, "namespace": "shop" },
+        "spec": {
+            "maxBandwidthPercent": "60",
+            "action": action,
+            "deployment": {
+                "selector": { "matchLabels": { "app": name } },
+                "template": { "spec": { "containers": [{ "name": "app", "image": "none" }] } },
+            },
+        },
+    });
+    object.to_string()
+}
+
+#[tokio::test]
+async fn place_is_installed_with_the_rights_that_it_needs() {
+    let k8s = weir_lab::fresh_api_server().await;
+    install(&k8s);
+    for what in [
+        &["watch", "trafficwatches", "-n", "shop"][..],
+        &["patch", "trafficwatches", "-n", "shop"],
+        &["update", "trafficwatches/status", "-n", "shop"],
+        &["update", "trafficwatches/finalizers", "-n", "shop"],
+        &["patch", "nodes"],
+        &["watch", "nodes"],
+        &["create", "deployments", "-n", "shop"],
+        &["patch", "deployments.apps/scale", "-n", "shop"],
+        &["list", "pods", "-A"],
+        &["create", "pods/eviction", "-n", "shop"],
+        &["list", "replicasets", "-n", "shop"],
+        &["update", "leases", "-n", "weir"],
+        &["create", "events.events.k8s.io", "-n", "shop"],
+    ] {
+        let what = with_subresource(what);
+        assert!(may(&k8s, "operator", &words(&what)), "{what:?}");
+    }
+    for what in [
+        &["get", "secrets", "-n", "shop"][..],
+        &["create", "pods", "-n", "shop"],
+        &["delete", "pods", "-n", "shop"],
+        &["create", "pods/exec", "-n", "shop"],
+        &["create", "nodes"],
+        &["delete", "nodes"],
+        &["update", "nodes/status"],
+        &["get", "nodes/proxy"],
+        &["delete", "deployments", "-n", "shop"],
+        &["create", "daemonsets", "-n", "weir-node-exporter"],
+        &["delete", "trafficwatches", "-n", "shop"],
+        &["watch", "services", "-n", "shop"],
+        &["create", "tokenreviews"],
+    ] {
+        let what = with_subresource(what);
+        assert!(!may(&k8s, "operator", &words(&what)), "{what:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_operator_changes_its_own_keys_on_nodes_and_nothing_else() {
+    let k8s = weir_lab::fresh_api_server().await;
+    install(&k8s);
+    let node = json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": { "name": "a", "labels": { "pool": "blue" }, "annotations": { "note": "x" } },
+        "spec": { "taints": [{ "key": "full", "effect": "NoSchedule" }] },
+    });
+    kubectl(&k8s, &["create", "-f", "-"], &node.to_string());
+    let patch = |patch: Value| {
+        let patch = patch.to_string();
+        tried(
+            &k8s,
+            &["patch", "node", "a", OPERATOR, "--type=merge", "-p", &patch],
+        )
+    };
+    let labels = |labels: Value| patch(json!({ "metadata": { "labels": labels } }));
+    let annotations =
+        |annotations: Value| patch(json!({ "metadata": { "annotations": annotations } }));
+    let taints = |taints: Value| patch(json!({ "spec": { "taints": taints } }));
+    eventually(PATIENCE, "the policy is followed", async || {
+        let outcome = labels(json!({ "pool": "green" }));
+        // What got through before is taken back by whoever may.
+        kubectl(
+            &k8s,
+            &["label", "--overwrite", "node", "a", "pool=blue"],
+            "",
+        );
+        match outcome {
+            Err(refusal) if refusal.contains("Weir may change labels") => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+
+    let ours = "web.traffic.example.com/unfit";
+    let (theirs, own) = (
+        json!({ "key": "full", "effect": "NoSchedule" }),
+        json!({ "key": ours, "value": "true", "effect": "PreferNoSchedule" }),
+    );
+    // The API server adds a taint of its own to new nodes.
+    let found = kubectl(&k8s, &["get", "node", "a", "-o", "json"], "");
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    let mut with_own = found["spec"]["taints"].as_array().expect("taints").clone();
+    assert!(with_own.contains(&theirs), "{with_own:?}");
+    with_own.push(own.clone());
+    for allowed in [
+        labels(json!({ ours: "true" })),
+        labels(json!({ ours: "false" })),
+        annotations(json!({ "traffic.example.com/bandwidth-percent": "55" })),
+        taints(json!(with_own)),
+        labels(json!({ ours: null })),
+        annotations(json!({ "traffic.example.com/bandwidth-percent": null })),
+    ] {
+        allowed.expect("it is ours");
+    }
+    with_own.pop();
+    let hard = json!({ "key": ours, "value": "true", "effect": "NoExecute" });
+    for (what, refused) in [
+        (
+            "a new label",
+            labels(json!({ "node-role.kubernetes.io/control-plane": "" })),
+        ),
+        ("a label that goes", labels(json!({ "pool": null }))),
+        (
+            "one beside ours",
+            labels(json!({ ours: "true", "pool": "green" })),
+        ),
+        ("a changed annotation", annotations(json!({ "note": "y" }))),
+        (
+            "the user's bandwidth",
+            annotations(json!({ "traffic.example.com/bandwidth": "1bit" })),
+        ),
+        ("no taints", taints(json!([]))),
+        (
+            "another's effect",
+            taints(json!([&[hard], &with_own[..]].concat())),
+        ),
+        (
+            "cordoned",
+            patch(json!({ "spec": { "unschedulable": true } })),
+        ),
+        (
+            "a finalizer",
+            patch(json!({ "metadata": { "finalizers": ["x.example/y"] } })),
+        ),
+    ] {
+        let refusal = refused.expect_err(what);
+        assert!(refusal.contains("Weir may"), "{what}: {refusal}");
+    }
+    // Nobody else is kept from it.
+    kubectl(&k8s, &["label", "--overwrite", "node", "a", "pool=red"], "");
+}
+
+#[tokio::test]
+async fn who_writes_a_watch_may_make_its_deployment() {
+    let k8s = weir_lab::fresh_api_server().await;
+    install(&k8s);
+    kubectl(&k8s, &["create", "namespace", "shop"], "");
+    let bind = |name: &str, role: &str| {
+        let role = format!("--clusterrole={role}");
+        let line = [
+            "create",
+            "rolebinding",
+            name,
+            &role,
+            "--user=alice",
+            "-n",
+            "shop",
+        ];
+        kubectl(&k8s, &line, "");
+    };
+    let directory = tempfile::tempdir().expect("a directory");
+    let create = |name: &str, action: &str| {
+        let path = directory.path().join(name);
+        fs::write(&path, watch(name, action)).expect("a file");
+        let path = path.to_str().expect("a path");
+        tried(&k8s, &["create", "--as=alice", "-f", path])
+    };
+    bind("watches", "trafficwatch-editor");
+    let number = Cell::new(0);
+    eventually(PATIENCE, "the policy is followed", async || {
+        // One that got through before is in nobody's way.
+        number.set(number.get() + 1);
+        match create(&format!("early{}", number.get()), "label") {
+            Err(refusal) if refusal.contains("allowed to create Deployments") => Ok(()),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await;
+    bind("all", "edit");
+    eventually(PATIENCE, "with the right it is taken", async || {
+        create("web", "label")
+    })
+    .await;
+    let refusal = create("tainted", "taint").expect_err("nodes are not hers");
+    assert!(refusal.contains("allowed to patch nodes"), "{refusal}");
+}
+
+/// A process that ends with its test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// An exporter of an idle node, for as long as the tests run.
+fn exporter() -> SocketAddr {
+    let listener = TcpListener::bind("127.77.77.77:0").expect("an address on loopback");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        let body = "node_network_transmit_bytes_total{device=\"eth0\"} 7\nnode_network_speed_bytes{device=\"eth0\"} 125000000\n";
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { continue };
+            let _ = stream.read(&mut [0; 4096]);
+            let length = body.len();
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+        }
+    });
+    address
+}
+
+/// The whole way, by somebody who has the rights that are installed and no others, with the policies in force.
+#[tokio::test]
+async fn the_operator_does_all_with_the_rights_that_it_has() {
+    let k8s = weir_lab::fresh_api_server().await;
+    install(&k8s);
+    let directory = tempfile::tempdir().expect("a directory");
+    let kubeconfig = directory.path().join("kubeconfig");
+    let line = ["config", "view", "--raw", "--flatten", "-o", "json"];
+    let config = kubectl(&k8s, &line, "");
+    let mut config: Value = serde_json::from_str(&config).expect("JSON");
+    for user in config["users"].as_array_mut().expect("users") {
+        user["user"]["as"] = json!("system:serviceaccount:weir:weir-operator");
+    }
+    fs::write(&kubeconfig, config.to_string()).expect("a file");
+
+    let exporter = exporter();
+    kubectl(&k8s, &["create", "namespace", "shop"], "");
+    let node = json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": { "name": "a", "labels": { "gone.traffic.example.com/unfit": "true" } },
+        "status": {
+            "addresses": [{ "type": "InternalIP", "address": exporter.ip() }],
+            "conditions": [{ "type": "Ready", "status": "True" }],
+        },
+    });
+    kubectl(&k8s, &["create", "-f", "-"], &node.to_string());
+    kubectl(&k8s, &["create", "-f", "-"], &watch("web", "taint"));
+    let port = format!("--node-exporter-port={}", exporter.port());
+    let log = directory.path().join("log");
+    let operator = weir(&[
+        "operator",
+        "--controllers=place",
+        "--allow-taints",
+        "--annotate-nodes",
+    ])
+    .args(["--internal-port=0", "--health-probe-bind-address=0", &port])
+    .arg("--kubeconfig")
+    .arg(&kubeconfig)
+    .stdout(Stdio::null())
+    .stderr(fs::File::create(&log).expect("a file"))
+    .spawn();
+    let _operator = Running(operator.expect("weir runs"));
+    eventually(
+        PATIENCE,
+        "the watch is ready and its Deployment is there",
+        async || {
+            let get = |what: &[&str]| {
+                let all = [&["get", "-o", "json"], what].concat();
+                let text = tried(&k8s, &all)?;
+                serde_json::from_str::<Value>(&text).map_err(|error| error.to_string())
+            };
+            let node = get(&["node", "a"])?;
+            let labels = &node["metadata"]["labels"];
+            let is_labelled = labels["web.traffic.example.com/unfit"] == "false"
+                && labels["gone.traffic.example.com/unfit"].is_null();
+            let watch = get(&["trafficwatch", "web", "-n", "shop"])?;
+            let is_ready = watch["status"]["ready"] == true;
+            get(&["deployment", "web", "-n", "shop"])?;
+            let log = fs::read_to_string(&log).unwrap_or_default();
+            let is_so = is_labelled && is_ready;
+            is_so.then_some(()).ok_or(format!("{labels} {watch} {log}"))
+        },
+    )
+    .await;
+    let line = [
+        "delete",
+        "trafficwatch",
+        "web",
+        "-n",
+        "shop",
+        "--timeout=60s",
+    ];
+    kubectl(&k8s, &line, "");
+    let node = kubectl(&k8s, &["get", "node", "a", "-o", "json"], "");
+    assert!(!node.contains("traffic.example.com/unfit"), "{node}");
+    let log = fs::read_to_string(&log).expect("a log");
+    assert!(
+        !log.contains("forbidden") && !log.contains("refused"),
+        "{log}"
+    );
+}
