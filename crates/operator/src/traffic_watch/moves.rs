@@ -28,8 +28,9 @@ use super::{
 };
 use crate::events::NoteKind;
 
-/// From one look at pods to the next, if none was moved.
+/// From one look at pods to the next, if none was moved; sooner where the watch's `cooldown` is shorter, within reason.
 const PAUSE: Duration = Duration::from_secs(15);
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 /// Nodes that could take a pod and are looked at, the least loaded first.
 const ROOMS: usize = 20;
 /// Questions for their pods at a time.
@@ -65,7 +66,7 @@ pub async fn move_pods(
     if !stays_unfit || now < moving.next || now.since(last) < limits.cooldown {
         return Ok(());
     }
-    moving.next = now.plus(PAUSE);
+    moving.next = now.plus(limits.cooldown.clamp(SHORTEST_PAUSE, PAUSE));
     for step in plan(context, world, view, judged, outcome, last).await? {
         moving.last = Some(now);
         if limits.mode == RebalanceMode::DryRun {
