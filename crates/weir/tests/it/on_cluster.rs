@@ -3,3 +3,6 @@
 
 mod browser;
 mod hold;
+mod install;
+mod objects;
+mod place;

@@ -7,8 +7,6 @@
 mod bed;
 mod client;
 mod echo;
-mod install;
-mod objects;
 mod second;
 
 mod by_hand;
@@ -30,3 +28,5 @@ mod several;
 mod starts;
 mod triggers;
 mod websocket;
+
+use super::{install, objects};

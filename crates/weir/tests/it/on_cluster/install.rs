@@ -1,7 +1,7 @@
 //! Weir in the cluster, as `weir manifests` prints it: our program as an image on each node, and the lab's server beside it.
 //!
 //! The image's name has the digest of both programs in it. So a run with those of an earlier one finds them installed, and
-//! another program rolls out by itself. `second` puts another installation beside this one.
+//! another program rolls out by itself. `hold::second` puts another installation beside this one.
 
 use std::{
     fs,
@@ -113,7 +113,8 @@ fn is_loaded(cluster: &TestCluster, image: &str) -> bool {
     })
 }
 
-fn load(cluster: &TestCluster, name: &str, program: &Path, directory: &Path) {
+/// Brings a program onto each node, as an image of this name.
+pub(super) fn load(cluster: &TestCluster, name: &str, program: &Path, directory: &Path) {
     let gathered = program::gather(name, program, &[]).expect("an image");
     let file = directory.join("image.tar");
     fs::write(&file, gathered.image.pack().expect("a tar").tar).expect("written");

@@ -22,6 +22,7 @@ pub(super) enum Kind {
     ScaledObject,
     Service,
     StatefulSet,
+    TrafficWatch,
 }
 
 /// The objects of one namespace.
@@ -55,6 +56,12 @@ impl Kind {
             Self::ScaledObject => ("keda.sh", "v1alpha1", "ScaledObject", "scaledobjects"),
             Self::Service => ("", "v1", "Service", "services"),
             Self::StatefulSet => ("apps", "v1", "StatefulSet", "statefulsets"),
+            Self::TrafficWatch => (
+                "traffic.example.com",
+                "v1alpha1",
+                "TrafficWatch",
+                "trafficwatches",
+            ),
         }
     }
 
