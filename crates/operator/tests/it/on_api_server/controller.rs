@@ -154,6 +154,15 @@ pub(super) async fn make(namespace: &Namespace, name: &str, replicas: i32) {
         .unwrap();
 }
 
+/// Found at zero, and so held.
+async fn make_asleep(namespace: &Namespace, name: &str) {
+    make(namespace, name, 0).await;
+    until(namespace, name, "asleep", |object| {
+        object.status.as_ref().and_then(|status| status.phase) == Some(Phase::Asleep)
+    })
+    .await;
+}
+
 async fn until(
     namespace: &Namespace,
     name: &str,
@@ -310,11 +319,7 @@ async fn an_edit_leaves_nothing_behind() {
     let server = api_server().await;
     let namespace = server.namespace("edit").await;
     let operator = Operator::start(&server, &namespace).await;
-    make(&namespace, "web", 0).await;
-    until(&namespace, "web", "asleep", |object| {
-        object.status.as_ref().and_then(|status| status.phase) == Some(Phase::Asleep)
-    })
-    .await;
+    make_asleep(&namespace, "web").await;
     let params = PostParams::default();
     // With another port, so that the ports of the status are written anew as well.
     let mut shop = service("shop", 8000);
@@ -372,11 +377,7 @@ async fn a_former_target_of_the_same_service_is_woken_and_the_service_goes_on_be
     let server = api_server().await;
     let namespace = server.namespace("retarget").await;
     let operator = Operator::start(&server, &namespace).await;
-    make(&namespace, "web", 0).await;
-    until(&namespace, "web", "asleep", |object| {
-        object.status.as_ref().and_then(|status| status.phase) == Some(Phase::Asleep)
-    })
-    .await;
+    make_asleep(&namespace, "web").await;
     let deployments: Api<Deployment> = namespace.api();
     let next = deployment("next", 0);
     deployments
