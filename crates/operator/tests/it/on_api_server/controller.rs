@@ -96,6 +96,13 @@ async fn install(server: &ApiServer) {
     let name = definition.name_any();
     let applied = api.patch(&name, &params, &Patch::Apply(&definition)).await;
     applied.unwrap();
+    // A new server takes the definition before it serves the objects.
+    let objects: Api<ElastiService> = Api::all(server.client());
+    let nothing = ListParams::default().limit(1);
+    weir_lab::eventually(PATIENCE, "ElastiServices are served", async || {
+        objects.list(&nothing).await.map(drop)
+    })
+    .await;
 }
 
 fn service(name: &str, port: u16) -> Service {
