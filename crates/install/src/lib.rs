@@ -12,6 +12,7 @@ pub mod hold;
 pub mod object;
 pub mod options;
 pub mod place;
+mod security;
 
 pub use object::Object;
 pub use options::{Options, OptionsError, PlaceOptions};

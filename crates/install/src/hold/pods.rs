@@ -6,10 +6,10 @@ use k8s_openapi::{
     api::{
         apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment},
         core::v1::{
-            Affinity, Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, HTTPGetAction,
+            Affinity, Container, ContainerPort, EnvVar, EnvVarSource, HTTPGetAction,
             ObjectFieldSelector, PodAffinityTerm, PodAntiAffinity, PodSecurityContext, PodSpec,
-            PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile, SecurityContext,
-            TopologySpreadConstraint, WeightedPodAffinityTerm,
+            PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile, TopologySpreadConstraint,
+            WeightedPodAffinityTerm,
         },
     },
     apimachinery::pkg::{
@@ -22,7 +22,7 @@ use weir_api::hold::{
 };
 
 use super::part::Part;
-use crate::Options;
+use crate::{Options, security};
 
 /// Label of nodes: which one it is. Every kubelet sets it.
 const NODE_LABEL: &str = "kubernetes.io/hostname";
@@ -205,16 +205,7 @@ fn container(options: &Options, command: Command) -> Container {
             requests: Some(requests.into()),
             ..ResourceRequirements::default()
         }),
-        security_context: Some(SecurityContext {
-            allow_privilege_escalation: Some(false),
-            read_only_root_filesystem: Some(true),
-            run_as_non_root: Some(true),
-            capabilities: Some(Capabilities {
-                drop: Some(vec!["ALL".to_owned()]),
-                ..Capabilities::default()
-            }),
-            ..SecurityContext::default()
-        }),
+        security_context: Some(security::no_rights()),
         ..Container::default()
     }
 }

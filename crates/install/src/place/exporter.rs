@@ -8,10 +8,10 @@ use k8s_openapi::{
     api::{
         apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy, RollingUpdateDaemonSet},
         core::v1::{
-            Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, HTTPGetAction, Namespace,
+            Container, ContainerPort, EnvVar, EnvVarSource, HTTPGetAction, Namespace,
             ObjectFieldSelector, PodSecurityContext, PodSpec, PodTemplateSpec, Probe,
-            ResourceRequirements, SeccompProfile, SecurityContext, Service, ServiceAccount,
-            ServicePort, ServiceSpec, Toleration,
+            ResourceRequirements, SeccompProfile, Service, ServiceAccount, ServicePort,
+            ServiceSpec, Toleration,
         },
     },
     apimachinery::pkg::{
@@ -25,6 +25,7 @@ use weir_api::place::names::{NODE_EXPORTER, POD_SECURITY_ENFORCE_LABEL, POD_SECU
 use crate::{
     Object, PlaceOptions,
     hold::part::{COMPONENT_LABEL, NAME_LABEL, PRODUCT},
+    security,
 };
 
 const COMPONENT: &str = "node-exporter";
@@ -164,16 +165,7 @@ fn container(place: &PlaceOptions) -> Container {
             requests: Some(requests.into()),
             ..ResourceRequirements::default()
         }),
-        security_context: Some(SecurityContext {
-            allow_privilege_escalation: Some(false),
-            read_only_root_filesystem: Some(true),
-            run_as_non_root: Some(true),
-            capabilities: Some(Capabilities {
-                drop: Some(vec!["ALL".to_owned()]),
-                ..Capabilities::default()
-            }),
-            ..SecurityContext::default()
-        }),
+        security_context: Some(security::no_rights()),
         ..Container::default()
     }
 }
