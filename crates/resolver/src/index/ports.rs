@@ -32,7 +32,10 @@ impl Ports {
         }
         for (port, wish) in self.of_service.remove(id).unwrap_or_default() {
             if let Some(wishes) = self.wishes.get_mut(&port) {
-                wishes.remove(&wish);
+                // Its object may name another service by now, and have told of its wish there first.
+                if wishes.get(&wish) == Some(id) {
+                    wishes.remove(&wish);
+                }
                 touched.extend(wishes.values().cloned());
                 if wishes.is_empty() {
                     self.wishes.remove(&port);

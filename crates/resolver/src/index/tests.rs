@@ -278,6 +278,21 @@ fn of_two_services_with_one_port_the_older_object_keeps_it() {
 }
 
 #[test]
+fn an_object_that_names_another_service_takes_its_port_there() {
+    let allotted = json!([{"resolverPort": 10240}]);
+    for (from, to) in [("a", "b"), ("b", "a")] {
+        let mut index = Index::new(settings());
+        for name in [from, to] {
+            index.apply(service(name, &json!([{"port": 80}])));
+        }
+        index.apply(elasti("it", from, 0, &allotted));
+        index.apply(elasti("it", to, 0, &allotted));
+        let view = index.view(&ServiceId::new("shop", to)).unwrap();
+        assert_eq!(view.ports[0].resolver_port, Some(10240), "{from} to {to}");
+    }
+}
+
+#[test]
 fn ports_of_the_process_itself_and_zero_are_not_allotted() {
     for port in [0, 8012, 8013] {
         let mut index = Index::new(settings());
