@@ -5,6 +5,7 @@ mod change_order;
 pub mod host;
 pub mod index;
 pub mod metrics;
+pub mod pod;
 pub mod probe;
 pub mod request;
 pub mod role;

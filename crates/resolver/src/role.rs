@@ -94,6 +94,7 @@ pub async fn run(settings: Settings) -> Result<(), RoleError> {
     let index = IndexSettings {
         per_service_ports: settings.listen.per_service_ports,
         reserved_ports: reserved(&settings),
+        early_readiness: settings.early_readiness,
     };
     let mut follow = Follow::start(&settings.source, index).await?;
     let parts = Parts::start(&settings, max_connections).await?;

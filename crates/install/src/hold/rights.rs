@@ -93,6 +93,8 @@ fn rules(part: Part) -> Vec<PolicyRule> {
             rule(GROUP, &[PLURAL], READ),
             rule("", &["services"], READ),
             rule("discovery.k8s.io", &["endpointslices"], READ),
+            // Their probes, by which a pod that starts is asked.
+            rule("", &["pods"], READ),
         ],
     }
 }

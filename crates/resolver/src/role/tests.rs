@@ -104,6 +104,7 @@ fn web(ports: &[(&str, Option<u16>, Protocol)], endpoints: &[SocketAddr]) -> Cha
             resolver_port: *resolver_port,
             protocol: *protocol,
             endpoints: endpoints.into(),
+            starting: Arc::default(),
         }
     };
     Change::Set(Arc::new(ServiceView {

@@ -39,6 +39,7 @@ impl Listener {
             index: IndexSettings {
                 per_service_ports: true,
                 reserved_ports: Vec::new(),
+                early_readiness: true,
             },
         };
         tokio::spawn(watch::run(client, settings, tell));
