@@ -2,6 +2,7 @@
 
 pub mod admin;
 mod change_order;
+pub mod early;
 pub mod host;
 pub mod index;
 pub mod metrics;
