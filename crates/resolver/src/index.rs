@@ -2,15 +2,18 @@
 //!
 //! A synchronous state machine without I/O: `watch` feeds it, tests feed it with values. What it believes depends
 //! only on the objects there are, never on the order in which they came. An event touches its own service and those
-//! that contend with it for a port, so ten thousand services cost no more than one.
+//! that contend with it for a port, so ten thousand services cost no more than one. Pods are the exception: what was
+//! said of one before its Service was held is forgotten.
 //!
 //! - [`event`]: what it is told;
 //! - [`facts`]: what it keeps of each object;
 //! - [`protocol`]: what is spoken on a port;
-//! - [`ports`]: who has which port of the resolver.
+//! - [`ports`]: who has which port of the resolver;
+//! - [`pods`]: the pods of Services that are held.
 
 pub mod event;
 mod facts;
+mod pods;
 mod ports;
 mod protocol;
 #[cfg(test)]
@@ -26,12 +29,14 @@ use std::{
 use event::Event;
 use facts::{Claim, Rank, ServiceFacts, SliceFacts};
 use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
+use pods::Pods;
 use ports::Ports;
 use weir_api::hold::{ElastiService, InForce};
 use weir_role::cluster::{ObjectId, Update};
 
 use crate::{
     change_order::place,
+    pod::{Starting, object::Pod},
     probe::ProbeRules,
     view::{Change, PortView, ServiceId, ServiceView},
 };
@@ -43,6 +48,8 @@ pub struct IndexSettings {
     pub per_service_ports: bool,
     /// Ports of the process itself, which no allotment may take from it.
     pub reserved_ports: Vec<u16>,
+    /// Whether pods that start may be asked before the kubelet says that they are ready.
+    pub early_readiness: bool,
 }
 
 /// Something in an object that cannot be used; the rest of it is.
@@ -64,6 +71,7 @@ pub struct Index {
     slices: HashMap<ObjectId, SliceFacts>,
     slices_of: HashMap<ServiceId, BTreeSet<ObjectId>>,
     ports: Ports,
+    pods: Pods,
     views: HashMap<ServiceId, Arc<ServiceView>>,
     problems: Vec<Problem>,
 }
@@ -82,6 +90,7 @@ impl Index {
             slices: HashMap::new(),
             slices_of: HashMap::new(),
             ports: Ports::default(),
+            pods: Pods::default(),
             views: HashMap::new(),
             problems: Vec::new(),
         }
@@ -95,6 +104,7 @@ impl Index {
             Event::ElastiService(update) => self.elasti_services(update, &mut touched),
             Event::Service(update) => self.plain_services(update, &mut touched),
             Event::EndpointSlice(update) => self.endpoint_slices(update, &mut touched),
+            Event::Pod(update) => self.some_pods(update, &mut touched),
         }
         self.refresh(touched)
     }
@@ -183,6 +193,25 @@ impl Index {
         }
     }
 
+    fn some_pods(&mut self, update: Update<Pod>, touched: &mut Touched) {
+        match update {
+            Update::Set(object) => self.pods.set(ObjectId::of(&*object), &object, touched),
+            Update::Gone(id) => self.pods.remove(&id, touched),
+            Update::Restarted {
+                namespace,
+                objects,
+                unreadable,
+            } => {
+                for id in missing(self.pods.ids(), namespace.as_deref(), &objects, unreadable) {
+                    self.pods.remove(&id, touched);
+                }
+                for object in &objects {
+                    self.pods.set(ObjectId::of(object), object, touched);
+                }
+            }
+        }
+    }
+
     fn set_claim(&mut self, object: &ElastiService, touched: &mut Touched) {
         let id = ObjectId::of(object);
         let known = self.claims.get(&id).map(|claim| &claim.probes);
@@ -256,6 +285,9 @@ impl Index {
         for id in touched.clone() {
             let wanted = self.wanted_ports(&id);
             self.ports.set(&id, wanted, &mut touched);
+            let holder = self.holder(&id).filter(|(claim, _)| self.asks_early(claim));
+            let selector = holder.map(|(_, facts)| facts.selector.clone());
+            self.pods.select(&id, selector.as_ref());
         }
         let mut changes: Vec<(u8, Change)> = Vec::new();
         for id in touched {
@@ -290,6 +322,10 @@ impl Index {
         (!facts.ports.is_empty()).then_some((claim, facts))
     }
 
+    fn asks_early(&self, claim: &Claim) -> bool {
+        self.settings.early_readiness && claim.early
+    }
+
     fn wanted_ports(&self, id: &ServiceId) -> Vec<(u16, Rank, usize)> {
         if !self.settings.per_service_ports {
             return Vec::new();
@@ -308,6 +344,29 @@ impl Index {
         wanted
     }
 
+    /// Where pods will be ready that are known.
+    fn starting<'a>(
+        &self,
+        id: &ServiceId,
+        claim: &Claim,
+        port: &str,
+        slices: impl Iterator<Item = &'a SliceFacts>,
+    ) -> Arc<[Starting]> {
+        if !self.asks_early(claim) {
+            return Arc::default();
+        }
+        let listed = slices.flat_map(|slice| slice.starting(port));
+        let mut starting: Vec<Starting> = listed
+            .filter_map(|(endpoint, address)| {
+                let pod = Arc::clone(self.pods.of(id, endpoint)?);
+                Some(Starting { address, pod })
+            })
+            .collect();
+        starting.sort_unstable_by_key(|it| it.address);
+        starting.dedup_by_key(|it| it.address);
+        starting.into()
+    }
+
     fn build(&self, id: &ServiceId) -> Option<ServiceView> {
         let (claim, facts) = self.holder(id)?;
         let slices = || {
@@ -324,6 +383,7 @@ impl Index {
             endpoints.sort_unstable();
             endpoints.dedup();
             ports.push(PortView {
+                starting: self.starting(id, claim, &port.name, slices()),
                 name: Arc::clone(&port.name),
                 number: port.number,
                 resolver_port: allotted.filter(|number| self.ports.has(*number, id, index)),

@@ -2,9 +2,11 @@
 
 pub mod admin;
 mod change_order;
+pub mod early;
 pub mod host;
 pub mod index;
 pub mod metrics;
+pub mod pod;
 pub mod probe;
 pub mod request;
 pub mod role;

@@ -40,6 +40,10 @@ pub struct Metrics {
     pub refused: Reasons,
     /// Requests that were sent again, by reason.
     pub retries: Reasons,
+    /// Probes of pods that start, by how they ended.
+    pub early_probes: Reasons,
+    /// Pods that were ready by their own probes, and then were not.
+    pub early_withdrawn: Counter,
     hits: Counter,
     misses: Counter,
     errors: Counter,

@@ -38,6 +38,7 @@ use weir_wire::{
 
 use crate::{
     admin::{self, AdminState, Readiness, sibling::Sibling},
+    early::{EarlyHandle, ask::Asker},
     index::IndexSettings,
     metrics::Metrics,
     request::Guide,
@@ -74,6 +75,9 @@ pub enum RoleError {
     /// Threads cannot be started, or signals not listened to.
     #[error("the process cannot be set up")]
     SetUp(#[from] io::Error),
+    /// What TLS needs to ask pods.
+    #[error("TLS cannot be set up to ask pods that start; --early-readiness=false does without")]
+    Tls(#[from] rustls::Error),
     /// Where services are learned from.
     #[error(transparent)]
     Source(#[from] source::SourceError),
@@ -94,6 +98,7 @@ pub async fn run(settings: Settings) -> Result<(), RoleError> {
     let index = IndexSettings {
         per_service_ports: settings.listen.per_service_ports,
         reserved_ports: reserved(&settings),
+        early_readiness: settings.early_readiness,
     };
     let mut follow = Follow::start(&settings.source, index).await?;
     let parts = Parts::start(&settings, max_connections).await?;
@@ -160,8 +165,20 @@ impl Parts {
         let late = Arc::new(OnceLock::new());
         let wake = start_wake(settings, &metrics, &late, &stopped)?;
         let room = WaitingRoom::new(limits(settings));
-        let table = Table::new(room, Arc::clone(&metrics), wake, settings.access_log);
+        let early = settings.early_readiness.then(EarlyHandle::new);
+        let table = Table::new(
+            room,
+            Arc::clone(&metrics),
+            wake,
+            early.clone(),
+            settings.access_log,
+        );
         let _ = late.set(Arc::downgrade(&table));
+        if let Some(early) = early {
+            let (table, metrics) = (Arc::clone(&table), Arc::clone(&metrics));
+            let asks = early.run(table, Asker::new()?, metrics, until(stopped.clone()));
+            tokio::spawn(asks);
+        }
 
         let address = settings.listen.address.unwrap_or_else(every_address);
         let guide = Arc::new(Guide {

@@ -35,6 +35,8 @@ pub struct Settings {
     pub times: Times,
     /// Its connections to pods.
     pub upstream: Upstream,
+    /// Whether pods that start are asked before the kubelet says that they are ready.
+    pub early_readiness: bool,
     /// How it wakes; none: nobody is woken.
     pub operator: Option<Operator>,
     /// Whether clients may speak HTTP/2 without TLS.
@@ -194,6 +196,7 @@ impl Settings {
             max_idle_upstream,
             max_idle_upstream_per_endpoint,
             idle_upstream_timeout,
+            early_readiness,
             operator_url,
             operator_namespace,
             operator_service,
@@ -267,6 +270,7 @@ impl Settings {
                 max_idle_per_endpoint: max_idle_upstream_per_endpoint,
                 idle_timeout: idle_upstream_timeout.0,
             },
+            early_readiness,
             operator: operator.map(|url| Operator {
                 url,
                 retry: operator_retry.0,

@@ -4,7 +4,8 @@
 mod observer;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
+    net::SocketAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -25,6 +26,7 @@ use weir_wire::{
 
 use crate::{
     admin::{BoundPort, HeldReport, KnownService},
+    early::{EarlyHandle, machine::Uid},
     metrics::{Metrics, ServiceMetrics, WakePhase},
     probe::ProbeRules,
     view::{Change, PortView, Protocol, ServiceId, ServiceView},
@@ -36,6 +38,7 @@ pub struct Table {
     room: Arc<WaitingRoom>,
     metrics: Arc<Metrics>,
     wake: Option<WakeHandle>,
+    early: Option<EarlyHandle>,
     access_log: bool,
     next_owner: AtomicU64,
     services: Mutex<HashMap<ServiceId, Service>>,
@@ -74,6 +77,10 @@ struct Service {
     owner: Owner,
     metrics: Arc<ServiceMetrics>,
     progress: Arc<WakeProgress>,
+    /// Pods that are ready, though the kubelet has not said so yet.
+    early: BTreeSet<Uid>,
+    /// Whether requests have somewhere to go.
+    is_ready: bool,
     /// In the order of the view's ports.
     backends: Vec<BackendOfPort>,
 }
@@ -96,12 +103,14 @@ impl Table {
         room: Arc<WaitingRoom>,
         metrics: Arc<Metrics>,
         wake: Option<WakeHandle>,
+        early: Option<EarlyHandle>,
         access_log: bool,
     ) -> Arc<Self> {
         Arc::new(Self {
             room,
             metrics,
             wake,
+            early,
             access_log,
             next_owner: AtomicU64::new(1),
             services: Mutex::default(),
@@ -142,7 +151,49 @@ impl Table {
             self.routes.store(Arc::new(routes));
             self.changes.fetch_add(1, Ordering::Release);
         }
+        drop(services);
+        if let Some(early) = &self.early {
+            early.apply(changes);
+        }
         ports
+    }
+
+    /// Says which pods of a service are ready before the kubelet says so. Where they are no longer among those that start,
+    /// the kubelet has said it, or they are gone: then they count no more.
+    pub fn set_early(&self, id: &ServiceId, pods: BTreeSet<Uid>) {
+        let mut services = lock(&self.services);
+        let Some(service) = services.get_mut(id) else {
+            return;
+        };
+        let was = std::mem::replace(&mut service.early, pods);
+        let starts = |uid: &Uid| {
+            let mut ports = service.view.ports.iter();
+            ports.any(|port| port.starting.iter().any(|it| it.pod.uid == *uid))
+        };
+        let withdrawn = was.difference(&service.early).filter(|uid| starts(uid));
+        self.metrics.early_withdrawn.add(withdrawn.count() as u64);
+        for uid in service.early.difference(&was).filter(|uid| starts(uid)) {
+            service.metrics.early_ready.add(1);
+            tracing::debug!(service = %id, pod = %uid, "a pod is ready by its own probes");
+        }
+        service.tell_backends();
+    }
+
+    /// Whether requests for this service have somewhere to go.
+    #[cfg(test)]
+    pub(crate) fn is_ready(&self, id: &ServiceId) -> bool {
+        let services = lock(&self.services);
+        services.get(id).is_some_and(|service| service.is_ready)
+    }
+
+    /// Whether requests are held for this service because no endpoint is ready.
+    pub fn waits(&self, id: &ServiceId) -> bool {
+        let services = lock(&self.services);
+        let mut backends = services.get(id).into_iter().flat_map(|it| &it.backends);
+        backends.any(|(_, _, backend)| {
+            let waits = backend.waits_for().is_some() || backend.line_state().waiting > 0;
+            waits && !backend.is_ready()
+        })
     }
 
     /// Says whether the routes have to change.
@@ -166,27 +217,21 @@ impl Table {
         if was.switched != view.switched {
             service.metrics.traffic_switched(!view.switched);
         }
-        let was_ready = was.is_ready() && !is_new;
-        for (port, (_, _, backend)) in view.ports.iter().zip(&service.backends) {
+        let was_listed = was.is_ready() && !is_new;
+        // While only we say that a pod is ready the operator is signalled on: should we have to take it back, somebody still
+        // wakes it.
+        if let Some(wake) = self
+            .wake
+            .as_ref()
+            .filter(|_| !was_listed && view.is_ready())
+        {
+            wake.settled(&view.id);
+        }
+        for (_, _, backend) in &service.backends {
             backend.set_switched(view.switched);
-            if is_new || backend.addresses() != *port.endpoints {
-                if !was_ready && !port.endpoints.is_empty() {
-                    self.woke(service, backend);
-                }
-                backend.set_endpoints(&port.endpoints);
-            }
         }
+        service.tell_backends();
         changes_routes
-    }
-
-    fn woke(&self, service: &Service, backend: &Backend) {
-        if let Some(wake) = &self.wake {
-            wake.settled(&service.view.id);
-        }
-        if let Some(waited) = backend.waits_for() {
-            service.metrics.wake(WakePhase::Ready, waited);
-            service.progress.ready();
-        }
     }
 
     fn new_service(&self, view: &Arc<ServiceView>) -> Service {
@@ -195,6 +240,8 @@ impl Table {
             owner: Owner(self.next_owner.fetch_add(1, Ordering::Relaxed)),
             metrics: self.metrics.service(view),
             progress: Arc::default(),
+            early: BTreeSet::new(),
+            is_ready: false,
             backends: Vec::new(),
         }
     }
@@ -238,6 +285,7 @@ impl Table {
             metrics: Arc::clone(&service.metrics),
             all: Arc::clone(&self.metrics),
             wake: self.wake.clone(),
+            early: self.early.clone(),
             progress: Arc::clone(&service.progress),
             access_log: self.access_log,
         };
@@ -364,6 +412,26 @@ impl Table {
     }
 }
 
+impl Service {
+    /// Tells the backends where requests can go.
+    fn tell_backends(&mut self) {
+        let was_ready = self.is_ready;
+        self.is_ready = false;
+        for (port, (_, _, backend)) in self.view.ports.iter().zip(&self.backends) {
+            let endpoints = port.endpoints_with(&self.early);
+            self.is_ready |= !endpoints.is_empty();
+            if backend.addresses() == *endpoints {
+                continue;
+            }
+            if !was_ready && let Some(waited) = backend.waits_for() {
+                self.metrics.wake(WakePhase::Ready, waited);
+                self.progress.ready();
+            }
+            backend.set_endpoints(&endpoints);
+        }
+    }
+}
+
 impl Routes {
     fn lead_to(&mut self, service: &Service, ports: &mut PortChanges) {
         let view = &service.view;
@@ -441,6 +509,20 @@ impl ServiceView {
 }
 
 impl PortView {
+    /// Where requests can go: to what the kubelet says is ready, and to these pods.
+    fn endpoints_with(&self, early: &BTreeSet<Uid>) -> Arc<[SocketAddr]> {
+        let starting = self.starting.iter();
+        let early = starting.filter(|it| early.contains(&it.pod.uid));
+        let early: Vec<SocketAddr> = early.map(|it| it.address).collect();
+        if early.is_empty() {
+            return Arc::clone(&self.endpoints);
+        }
+        let mut all: Vec<SocketAddr> = self.endpoints.iter().copied().chain(early).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.into()
+    }
+
     /// Whether requests for it go the same way, whatever its endpoints.
     fn is_led_like(&self, other: &Self) -> bool {
         let key = |port: &Self| {

@@ -7,7 +7,7 @@ use std::{fmt, net::SocketAddr, sync::Arc};
 
 use serde::{Serialize, Serializer};
 
-use crate::probe::ProbeRules;
+use crate::{pod::Starting, probe::ProbeRules};
 
 /// A Service, by namespace and name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,6 +46,8 @@ pub struct PortView {
     pub protocol: Protocol,
     /// Where ready pods listen: serving and not terminating. Sorted, without duplicates.
     pub endpoints: Arc<[SocketAddr]>,
+    /// Where pods will listen that are not ready yet, as far as it may be found out before the kubelet says so. Sorted.
+    pub starting: Arc<[Starting]>,
 }
 
 /// What is spoken on a port, by `appProtocol`, then by the port's name.

@@ -1,4 +1,5 @@
-//! The index fed by a cluster: three watches, or three for each namespace.
+//! The index fed by a cluster: three watches, or three for each namespace; and one more for pods, where pods that start
+//! are asked before the kubelet says that they are ready.
 //!
 //! Watches go on for ever: whatever happens is logged once, and tried again with growing pauses.
 
@@ -17,6 +18,9 @@ use crate::{
     index::{Index, IndexSettings, event::Event},
     view::{Change, ServiceView},
 };
+
+/// A pod that has ended never becomes ready.
+const PODS_THAT_LIVE: &str = "status.phase!=Succeeded,status.phase!=Failed";
 
 /// What is watched, and how it is understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,12 +50,12 @@ pub async fn run(client: Client, settings: WatchSettings, tell: mpsc::Sender<New
         index: index_settings,
     } = settings;
     let mut streams = Vec::new();
-    let scopes = if namespaces.is_empty() {
+    let scopes: Vec<Option<String>> = if namespaces.is_empty() {
         vec![None]
     } else {
         namespaces.into_iter().map(Some).collect()
     };
-    for scope in scopes {
+    for scope in &scopes {
         let all = watcher::Config::default();
         let of_services = watcher::Config::default().labels(SERVICE_NAME_LABEL);
         let add = [
@@ -67,6 +71,7 @@ pub async fn run(client: Client, settings: WatchSettings, tell: mpsc::Sender<New
         .enumerate()
         .map(|(number, stream)| stream.map(move |event| (number, event)).boxed());
     let mut events = stream::select_all(numbered);
+    let asks_early = index_settings.early_readiness;
     let mut index = Index::new(index_settings);
     loop {
         let (number, event) = tokio::select! {
@@ -90,6 +95,12 @@ pub async fn run(client: Client, settings: WatchSettings, tell: mpsc::Sender<New
             let everything = News::Changes(all_of(&index));
             if tell.send(everything).await.is_err() || tell.send(News::Synced).await.is_err() {
                 return;
+            }
+            // Only now is it known which pods are of interest. Nobody waits for their list.
+            for scope in scopes.iter().filter(|_| asks_early) {
+                let config = watcher::Config::default().fields(PODS_THAT_LIVE);
+                let pods = heard(&client, scope.as_deref(), config, Event::Pod);
+                events.push(pods.map(move |event| (usize::MAX, event)).boxed());
             }
         }
     }
@@ -124,6 +135,7 @@ impl Event {
             Self::ElastiService(update) => matches!(update, Update::Restarted { .. }),
             Self::Service(update) => matches!(update, Update::Restarted { .. }),
             Self::EndpointSlice(update) => matches!(update, Update::Restarted { .. }),
+            Self::Pod(update) => matches!(update, Update::Restarted { .. }),
         }
     }
 }

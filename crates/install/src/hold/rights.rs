@@ -109,6 +109,8 @@ fn rules(part: Part, options: &Options) -> Vec<PolicyRule> {
             rule(GROUP, &[PLURAL], READ),
             rule("", &["services"], READ),
             rule("discovery.k8s.io", &["endpointslices"], READ),
+            // Their probes, by which a pod that starts is asked.
+            rule("", &["pods"], READ),
         ],
     }
 }

@@ -4,7 +4,7 @@ use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 use weir_api::hold::ElastiService;
 use weir_role::cluster::{ObjectId, Update};
 
-use crate::view::ServiceId;
+use crate::{pod::object::Pod, view::ServiceId};
 
 /// Something happened to objects of one kind.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub enum Event {
     Service(Update<Service>),
     /// To where the pods of a Service are.
     EndpointSlice(Update<EndpointSlice>),
+    /// To a pod.
+    Pod(Update<Pod>),
 }
 
 impl From<ObjectId> for ServiceId {

@@ -2,6 +2,7 @@
 //! changes of anything else go unnoticed.
 
 use std::{
+    collections::BTreeMap,
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
@@ -26,6 +27,8 @@ use crate::{
 
 /// Kubernetes leaves it out where it is TCP.
 const TCP: &str = "TCP";
+/// What an endpoint names that is a pod.
+const POD: &str = "Pod";
 
 /// An ElastiService's place among those that want the same: older first, then by name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,13 +46,16 @@ pub(super) struct Claim {
     pub(super) service: ServiceId,
     pub(super) target: Arc<str>,
     pub(super) probes: Arc<ProbeRules>,
+    /// Pods that start may be asked.
+    pub(super) early: bool,
     allotments: Vec<(Box<str>, u16)>,
 }
 
-/// The TCP ports of a Service.
+/// The TCP ports of a Service, and which pods are its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ServiceFacts {
     pub(super) ports: Vec<PortFacts>,
+    pub(super) selector: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +65,7 @@ pub(super) struct PortFacts {
     pub(super) protocol: Protocol,
 }
 
-/// The ready part of an EndpointSlice.
+/// The ready part of an EndpointSlice, and what of the rest is a pod's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SliceFacts {
     pub(super) service: ServiceId,
@@ -67,6 +73,15 @@ pub(super) struct SliceFacts {
     pub(super) ours: bool,
     ports: Vec<(Box<str>, u16)>,
     addresses: Vec<IpAddr>,
+    starting: Vec<Unready>,
+}
+
+/// An endpoint that is listed before its pod is ready.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Unready {
+    pub(super) address: IpAddr,
+    pub(super) pod: ObjectId,
+    pub(super) uid: Box<str>,
 }
 
 impl Rank {
@@ -103,6 +118,7 @@ impl Claim {
             },
             target: metrics::scale_target(kind, &workload.name).into(),
             probes,
+            early: object.spec.early_readiness,
             allotments: status
                 .iter()
                 .flat_map(|status| &status.ports)
@@ -126,7 +142,9 @@ impl ServiceFacts {
     pub(super) fn of(object: &Service) -> Self {
         let ports = object.spec.iter().flat_map(|spec| spec.ports.iter());
         let ports = ports.flatten();
+        let selector = object.spec.as_ref().and_then(|it| it.selector.clone());
         Self {
+            selector: selector.unwrap_or_default(),
             ports: ports
                 .filter(|port| port.protocol.as_deref().unwrap_or(TCP) == TCP)
                 .filter_map(|port| {
@@ -156,23 +174,38 @@ impl SliceFacts {
             // Names would have to be looked up, by whom?
             _ => None,
         };
-        let mut addresses: Vec<IpAddr> = object
-            .endpoints
-            .iter()
-            .filter(|endpoint| is_ready(endpoint))
-            // Kubernetes gives no meaning to further addresses of one endpoint.
-            .filter_map(|endpoint| endpoint.addresses.first()?.parse().ok())
-            .filter(|address: &IpAddr| match family {
+        // Kubernetes gives no meaning to further addresses of one endpoint.
+        let address = |endpoint: &Endpoint| {
+            let address: IpAddr = endpoint.addresses.first()?.parse().ok()?;
+            let fits = match family {
                 Some(AddressFamily::V4) => address.is_ipv4(),
                 Some(AddressFamily::V6) => address.is_ipv6(),
                 None => false,
-            })
-            .collect();
+            };
+            fits.then_some(address)
+        };
+        let ready = object.endpoints.iter().filter(|it| is_ready(it));
+        let mut addresses: Vec<IpAddr> = ready.filter_map(address).collect();
         addresses.sort_unstable();
         addresses.dedup();
+        let namespace = object.namespace().unwrap_or_default();
+        let unready = object.endpoints.iter();
+        let unready = unready.filter(|it| !is_ready(it) && !is_terminating(it));
+        let starting = unready.filter_map(|endpoint| {
+            let target = endpoint.target_ref.as_ref()?;
+            (target.kind.as_deref() == Some(POD)).then_some(())?;
+            Some(Unready {
+                address: address(endpoint)?,
+                pod: ObjectId::new(&namespace, target.name.as_deref()?),
+                uid: target.uid.as_deref()?.into(),
+            })
+        });
+        let mut starting: Vec<Unready> = starting.collect();
+        starting.sort_unstable();
+        starting.dedup();
         let ports = object.ports.iter().flatten();
         Some(Self {
-            service: ServiceId::new(&object.namespace().unwrap_or_default(), service),
+            service: ServiceId::new(&namespace, service),
             ours,
             ports: ports
                 .filter(|port| port.protocol.as_deref().unwrap_or(TCP) == TCP)
@@ -182,6 +215,17 @@ impl SliceFacts {
                 })
                 .collect(),
             addresses,
+            // In our own slices there are resolvers.
+            starting: if ours { Vec::new() } else { starting },
+        })
+    }
+
+    /// Where the port of this name will be, when the pod is ready.
+    pub(super) fn starting(&self, name: &str) -> impl Iterator<Item = (&Unready, SocketAddr)> {
+        let numbers = self.ports.iter().filter(move |(port, _)| **port == *name);
+        numbers.flat_map(|(_, number)| {
+            let unready = self.starting.iter();
+            unready.map(|it| (it, SocketAddr::new(it.address, *number)))
         })
     }
 
@@ -203,8 +247,12 @@ fn is_ready(endpoint: &Endpoint) -> bool {
     let Some(conditions) = &endpoint.conditions else {
         return true;
     };
-    conditions.serving.or(conditions.ready).unwrap_or(true)
-        && !conditions.terminating.unwrap_or(false)
+    conditions.serving.or(conditions.ready).unwrap_or(true) && !is_terminating(endpoint)
+}
+
+fn is_terminating(endpoint: &Endpoint) -> bool {
+    let conditions = endpoint.conditions.as_ref();
+    conditions.is_some_and(|it| it.terminating.unwrap_or(false))
 }
 
 fn number(port: i32) -> Option<u16> {

@@ -13,6 +13,7 @@ fn settings() -> IndexSettings {
     IndexSettings {
         per_service_ports: true,
         reserved_ports: vec![8012, 8013],
+        early_readiness: true,
     }
 }
 
@@ -303,6 +304,7 @@ fn ports_of_the_process_itself_and_zero_are_not_allotted() {
     let mut index = Index::new(IndexSettings {
         per_service_ports: false,
         reserved_ports: Vec::new(),
+        early_readiness: true,
     });
     index.apply(service("web", &json!([{"port": 80}])));
     let view = only(index.apply(elasti("a", "web", 0, &json!([{"resolverPort": 10240}]))));
@@ -353,6 +355,148 @@ fn a_bad_rule_is_told_once_and_the_rest_is_used() {
     assert_eq!(index.take_problems().len(), 1);
     assert_eq!(index.apply(object("Waking")), []);
     assert_eq!(index.take_problems(), []);
+}
+
+fn pod(name: &str, uid: &str, app: &str, run: Option<&str>) -> Event {
+    let state = match run {
+        Some(_) => json!({"running": {}}),
+        None => json!({"waiting": {}}),
+    };
+    Event::Pod(Update::Set(Box::new(parsed(json!({
+        "metadata": {"namespace": "shop", "name": name, "uid": uid, "labels": {"app": app, "x": "y"}},
+        "spec": {"containers": [{"name": "app", "readinessProbe": {"tcpSocket": {"port": 8080}}}]},
+        "status": {"podIP": "192.0.2.1", "containerStatuses": [{
+            "name": "app", "containerID": run, "ready": false, "restartCount": 0,
+            "image": "", "imageID": "", "state": state,
+        }]},
+    })))))
+}
+
+fn selecting(name: &str, app: &str) -> Event {
+    Event::Service(Update::Set(Box::new(parsed(json!({
+        "metadata": {"namespace": "shop", "name": name},
+        "spec": {"ports": [{"port": 80}], "selector": {"app": app}},
+    })))))
+}
+
+/// A pod that is listed and is not ready.
+fn listed(uid: &str, address: &str, terminating: bool) -> Event {
+    let endpoint = json!([{
+        "addresses": [address],
+        "conditions": {"ready": false, "serving": false, "terminating": terminating},
+        "targetRef": {"kind": "Pod", "namespace": "shop", "name": "web-1", "uid": uid},
+    }]);
+    with_endpoints("web-1", "web", false, &endpoint, &json!([{"port": 8080}]))
+}
+
+fn starting(index: &Index) -> Vec<(String, String)> {
+    let view = index.view(&ServiceId::new("shop", "web")).unwrap();
+    let starting = view.ports.iter().flat_map(|port| port.starting.iter());
+    starting
+        .map(|it| (it.address.to_string(), it.pod.uid.to_string()))
+        .collect()
+}
+
+#[test]
+fn a_pod_that_starts_is_known_with_its_endpoint() {
+    let mut index = web();
+    index.apply(selecting("web", "web"));
+    let known = [("192.0.2.1:8080".to_owned(), "u1".to_owned())];
+    // In whichever order they come.
+    index.apply(pod("web-1", "u1", "web", None));
+    index.apply(listed("u1", "192.0.2.1", false));
+    assert_eq!(starting(&index), known);
+    index.apply(Event::Pod(Update::Gone(ObjectId::new("shop", "web-1"))));
+    assert_eq!(starting(&index), []);
+    index.apply(pod("web-1", "u1", "web", None));
+    assert_eq!(starting(&index), known);
+    // A word of the kubelet is told.
+    let view = only(index.apply(pod("web-1", "u1", "web", Some("run"))));
+    let run = view.ports[0].starting[0].pod.containers[0].run.as_deref();
+    assert_eq!(run, Some("run"));
+    assert!(view.ports[0].endpoints.is_empty());
+    assert_eq!(index.apply(pod("web-1", "u1", "web", Some("run"))), []);
+
+    for other in [
+        listed("u2", "192.0.2.1", false),
+        listed("u1", "192.0.2.2", false),
+        listed("u1", "192.0.2.1", true),
+        slice(
+            "web-1",
+            "web",
+            false,
+            &["192.0.2.1"],
+            &json!([{"port": 8080}]),
+        ),
+    ] {
+        index.apply(other);
+        assert_eq!(starting(&index), []);
+        index.apply(listed("u1", "192.0.2.1", false));
+        assert_eq!(starting(&index), known);
+    }
+    let list = Update::Restarted {
+        namespace: Some("shop".to_owned()),
+        objects: Vec::new(),
+        unreadable: Vec::new(),
+    };
+    index.apply(Event::Pod(list));
+    assert_eq!(starting(&index), []);
+}
+
+#[test]
+fn of_pods_only_those_of_held_services_are_kept() {
+    let mut index = web();
+    index.apply(selecting("web", "web"));
+    index.apply(selecting("other", "other"));
+    index.apply(pod("a", "u1", "web", None));
+    index.apply(pod("b", "u2", "other", None));
+    assert_eq!(index.pods.ids().count(), 1);
+    // It is another's now; and again, and then nobody is held any more.
+    index.apply(pod("a", "u1", "other", None));
+    assert_eq!(index.pods.ids().count(), 0);
+    index.apply(pod("a", "u1", "web", None));
+    index.apply(selecting("web", "elsewhere"));
+    assert_eq!(index.pods.ids().count(), 0);
+    index.apply(selecting("web", "web"));
+    index.apply(pod("a", "u1", "web", None));
+    index.apply(Event::ElastiService(Update::Gone(ObjectId::new(
+        "shop", "web",
+    ))));
+    assert!(index.pods.is_empty());
+}
+
+#[test]
+fn pods_are_not_asked_where_that_is_turned_off() {
+    let mut index = Index::new(IndexSettings {
+        early_readiness: false,
+        ..settings()
+    });
+    let Event::ElastiService(Update::Set(claim)) = elasti("web", "web", 0, &json!([])) else {
+        panic!("no claim")
+    };
+    index.apply(Event::ElastiService(Update::Set(claim.clone())));
+    let objects = [
+        selecting("web", "web"),
+        pod("web-1", "u1", "web", None),
+        listed("u1", "192.0.2.1", false),
+    ];
+    for object in objects.clone() {
+        index.apply(object);
+    }
+    assert_eq!(starting(&index), []);
+    assert!(index.pods.is_empty());
+
+    let mut index = Index::new(settings());
+    let mut late = claim.clone();
+    late.spec.early_readiness = false;
+    for claim in [late, claim] {
+        let is_early = claim.spec.early_readiness;
+        index.apply(Event::ElastiService(Update::Set(claim)));
+        for object in objects.clone() {
+            index.apply(object);
+        }
+        assert_eq!(starting(&index).len(), usize::from(is_early));
+    }
 }
 
 /// A small world, so that objects meet: 3 ElastiServices, 3 Services, 4 slices, 2 ports.
@@ -408,6 +552,8 @@ impl World {
             Event::ElastiService(update) => keep(&mut self.elasti, update),
             Event::Service(update) => keep(&mut self.services, update),
             Event::EndpointSlice(update) => keep(&mut self.slices, update),
+            // Have tests of their own: what was said of one before its Service was held is forgotten.
+            Event::Pod(_) => {}
         }
     }
 
@@ -497,7 +643,76 @@ proptest! {
             replay(&mut known, index.apply(event));
         }
         prop_assert!(known.is_empty() && index.claims_of.is_empty() && index.slices_of.is_empty());
-        prop_assert!(index.ports.is_empty());
+        prop_assert!(index.ports.is_empty() && index.pods.is_empty());
+    }
+}
+
+/// Pods of two applications, of which some Services select one, and slices that list them; among all else that happens.
+fn events_with_pods() -> impl Strategy<Value = Event> {
+    let name = || prop_oneof![Just("a"), Just("b"), Just("c")];
+    let run = prop_oneof![Just(None), Just(Some("first")), Just(Some("second"))];
+    prop_oneof![
+        4 => events(),
+        2 => (name(), name()).prop_map(|(name, app)| selecting(name, app)),
+        4 => (name(), 0..2_u8, name(), run)
+            .prop_map(|(name, uid, app, run)| pod(name, &uid.to_string(), app, run)),
+        1 => name().prop_map(|name| Event::Pod(Update::Gone(ObjectId::new("shop", name)))),
+        3 => (0..4_u8, name(), name(), 0..2_u8, any::<bool>()).prop_map(|(own, service, pod, uid, serving)| {
+            let endpoints = json!([{
+                "addresses": ["192.0.2.1"],
+                "conditions": {"serving": serving},
+                "targetRef": {"kind": "Pod", "name": pod, "uid": uid.to_string()},
+            }]);
+            let ports = json!([{"port": 8080}, {"name": "p0", "port": 8081}]);
+            with_endpoints(&format!("s{own}"), service, false, &endpoints, &ports)
+        }),
+    ]
+}
+
+proptest! {
+    /// After a list of pods the order in which anything came does not matter either; only pods that a held Service selects are
+    /// kept, and what starts is one of them, by its own name and address, and not ready.
+    #[test]
+    fn after_a_list_only_the_pods_there_are_count(history in proptest::collection::vec(events_with_pods(), 0..40)) {
+        let mut index = Index::new(settings());
+        let mut known = BTreeMap::new();
+        let mut world = World::default();
+        let mut pods = BTreeMap::new();
+        for event in history {
+            world.apply(&event);
+            if let Event::Pod(update) = &event {
+                keep(&mut pods, update);
+            }
+            replay(&mut known, index.apply(event));
+        }
+        replay(&mut known, index.apply(Event::Pod(list(&pods))));
+        prop_assert_eq!(&known, &sorted(&index));
+        let mut fresh = Index::new(settings());
+        for event in world.lists() {
+            fresh.apply(event);
+        }
+        fresh.apply(Event::Pod(list(&pods)));
+        prop_assert_eq!(&known, &sorted(&fresh));
+        for id in index.pods.ids() {
+            let labels = pods[id].labels().unwrap();
+            let selects = |view: &ServiceView| {
+                let service = &world.services[&ObjectId::from(view.id.clone())];
+                let selector = service.spec.as_ref().unwrap().selector.as_ref();
+                selector.is_some_and(|it| it.iter().all(|(name, value)| labels.get(name) == Some(value)))
+            };
+            prop_assert!(known.values().any(selects), "{id:?} is nobody's");
+        }
+        for port in known.values().flat_map(|view| &view.ports) {
+            for starting in port.starting.iter() {
+                prop_assert!(!port.endpoints.contains(&starting.address) || world.slices.len() > 1);
+                prop_assert!(starting.pod.addresses.contains(&starting.address.ip()));
+                prop_assert!(pods.values().any(|pod| pod.metadata.uid.as_deref() == Some(&*starting.pod.uid)));
+            }
+        }
+        for event in World::default().lists() {
+            replay(&mut known, index.apply(event));
+        }
+        prop_assert!(known.is_empty() && index.pods.is_empty());
     }
 }
 

@@ -18,6 +18,12 @@ pub const RETRIES: &str = "weir_resolver_retries";
 pub const PASSED_THROUGH: &str = "weir_resolver_passed_through";
 /// Bytes of those, by namespace, source and [`DIRECTION`].
 pub const PASSED_THROUGH_BYTES: &str = "weir_resolver_passed_through_bytes";
+/// Pods that were ready by their own probes before the kubelet said so, by namespace and source.
+pub const EARLY_READY: &str = "weir_resolver_early_ready";
+/// Pods of those that failed before the kubelet had asked them.
+pub const EARLY_WITHDRAWN: &str = "weir_resolver_early_withdrawn";
+/// Probes of pods that start, by [`RESULT`].
+pub const EARLY_PROBES: &str = "weir_resolver_early_probes";
 /// Always 1, by [`VERSION`].
 pub const BUILD_INFO: &str = "weir_resolver_build_info";
 
@@ -25,6 +31,8 @@ pub const BUILD_INFO: &str = "weir_resolver_build_info";
 pub const PHASE: &str = "phase";
 /// Label: a reason out of a fixed set.
 pub const REASON: &str = "reason";
+/// Label: how a probe ended.
+pub const RESULT: &str = "result";
 /// Label: what was spoken, `tls` or `tcp`.
 pub const PROTOCOL: &str = "protocol";
 /// Label: how a connection ended.

@@ -16,9 +16,9 @@ use weir_role::metrics::exposition::{Exposition, Kind};
 use super::{
     Metrics, WakePhase,
     names::{
-        BUILD_INFO, CONNECTIONS, DIRECTION, END, HELD_BYTES, HELD_REQUESTS, PASSED_THROUGH,
-        PASSED_THROUGH_BYTES, PHASE, PROTOCOL, REASON, RECEIVED, REFUSED, RETRIES, SENT, TUNNELS,
-        VERSION, WAKE_BUCKETS, WAKE_SECONDS,
+        BUILD_INFO, CONNECTIONS, DIRECTION, EARLY_PROBES, EARLY_READY, EARLY_WITHDRAWN, END,
+        HELD_BYTES, HELD_REQUESTS, PASSED_THROUGH, PASSED_THROUGH_BYTES, PHASE, PROTOCOL, REASON,
+        RECEIVED, REFUSED, RESULT, RETRIES, SENT, TUNNELS, VERSION, WAKE_BUCKETS, WAKE_SECONDS,
     },
     service::ServiceMetrics,
 };
@@ -137,6 +137,7 @@ fn ours(metrics: &Metrics, services: &[impl AsRef<ServiceMetrics>], out: &mut Ex
             }
         }
     }
+    early(metrics, services, out);
     for (name, help, gauge) in [
         (
             HELD_REQUESTS,
@@ -178,4 +179,24 @@ fn ours(metrics: &Metrics, services: &[impl AsRef<ServiceMetrics>], out: &mut Ex
     let version = env!("CARGO_PKG_VERSION");
     out.family(BUILD_INFO, Kind::Gauge, help)
         .sample(&[(VERSION, version)], 1);
+}
+
+fn early(metrics: &Metrics, services: &[impl AsRef<ServiceMetrics>], out: &mut Exposition) {
+    let help = "Pods that were ready by their own probes before the kubelet said so.";
+    let mut family = out.family(EARLY_READY, Kind::Counter, help);
+    for service in services.iter().map(AsRef::as_ref) {
+        let id = service.id();
+        if service.early_ready.get() > 0 {
+            let labels = [(NAMESPACE, &*id.namespace), (SOURCE, &*id.name)];
+            family.sample(&labels, service.early_ready.get());
+        }
+    }
+    let help = "Pods of those that failed before the kubelet said that they are ready.";
+    out.family(EARLY_WITHDRAWN, Kind::Counter, help)
+        .sample(&[], metrics.early_withdrawn.get());
+    let help = "Probes of pods that start.";
+    let mut family = out.family(EARLY_PROBES, Kind::Counter, help);
+    for (result, count) in metrics.early_probes.sorted() {
+        family.sample(&[(RESULT, result)], count);
+    }
 }

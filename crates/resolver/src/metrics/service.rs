@@ -56,6 +56,8 @@ pub struct ServiceMetrics {
     /// By verb, then by reason phrase.
     requests: Mutex<[Vec<Answered>; METHODS.len() + 1]>,
     wakes: Mutex<[WakeHistogram; 3]>,
+    /// Pods that were ready before the kubelet said so.
+    pub early_ready: Counter,
     pub(super) enabled: Counter,
     pub(super) disabled: Counter,
     /// By what was spoken, then by how it ended.
@@ -93,6 +95,7 @@ impl ServiceMetrics {
             target: Mutex::new(Arc::clone(&view.target)),
             requests: Mutex::default(),
             wakes: Mutex::new([Histogram::new(); 3]),
+            early_ready: Counter::default(),
             enabled: Counter::default(),
             disabled: Counter::default(),
             passed_through: Default::default(),

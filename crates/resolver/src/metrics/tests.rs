@@ -193,7 +193,10 @@ fn our_series_are_there() {
     metrics.refused.add("overflow");
     metrics.refused.add("overflow");
     metrics.retries.add("refused");
+    metrics.early_withdrawn.add(1);
+    metrics.early_probes.add("failed");
     let service = metrics.service(&view("shop", "web"));
+    service.early_ready.add(2);
     for phase in WakePhase::ALL {
         service.wake(phase, Duration::from_millis(60));
     }
@@ -203,9 +206,15 @@ fn our_series_are_there() {
         ("weir_resolver_held_bytes", 1_099_511_627_776.0),
         ("weir_resolver_connections", 1.0),
         ("weir_resolver_tunnels", -1.0),
+        ("weir_resolver_early_withdrawn", 1.0),
     ] {
         assert_eq!(value(&samples, name, &[]), Some(expected), "{name}");
     }
+    let early = [("namespace", "shop"), ("source", "web")];
+    let name = "weir_resolver_early_ready";
+    assert_eq!(value(&samples, name, &early), Some(2.0));
+    let name = "weir_resolver_early_probes";
+    assert_eq!(value(&samples, name, &[("result", "failed")]), Some(1.0));
     let reason = [("reason", "overflow")];
     assert_eq!(value(&samples, "weir_resolver_refused", &reason), Some(2.0));
     for phase in ["signalled", "ready", "first_byte"] {

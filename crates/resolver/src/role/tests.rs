@@ -1,5 +1,7 @@
 //! What the operator is told, by a resolver that runs: services are put into its table, and its ports are real.
 
+mod early;
+
 use clap::Parser;
 use serde_json::{Value, json};
 use tokio::{
@@ -104,6 +106,7 @@ fn web(ports: &[(&str, Option<u16>, Protocol)], endpoints: &[SocketAddr]) -> Cha
             resolver_port: *resolver_port,
             protocol: *protocol,
             endpoints: endpoints.into(),
+            starting: Arc::default(),
         }
     };
     Change::Set(Arc::new(ServiceView {

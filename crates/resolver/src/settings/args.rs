@@ -148,6 +148,10 @@ pub struct ResolverArgs {
     #[arg(long, value_name = "DURATION", value_parser = positive, default_value = "30s", help_heading = "Pods")]
     pub idle_upstream_timeout: Span,
 
+    /// While requests are held, ask pods that start by their own startup and readiness probes, and forward as soon as these succeed; with `false` wait until the kubelet has asked. An ElastiService with `earlyReadiness: false` is left out
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", help_heading = "Pods")]
+    pub early_readiness: bool,
+
     /// Where to ask for a wake, as http://host:port; without it, made from the operator's namespace and Service
     #[arg(long, value_name = "URL", help_heading = "Operator")]
     pub operator_url: Option<String>,

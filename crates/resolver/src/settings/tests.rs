@@ -25,6 +25,7 @@ fn the_defaults_are_the_contracts() {
     assert_eq!(settings.listen.proxy_port, 8012);
     assert_eq!(settings.listen.internal_port, 8013);
     assert!(settings.listen.per_service_ports && settings.h2c && !settings.access_log);
+    assert!(settings.early_readiness);
     assert_eq!(settings.times.hold, Duration::from_mins(10));
     assert_eq!(settings.times.sync_period, Duration::from_secs(3));
     assert_eq!(settings.times.termination_grace, Duration::from_secs(630));
@@ -129,11 +130,12 @@ fn switches_take_a_value_and_an_empty_header_is_none() {
     let typed = [
         "--per-service-ports=false",
         "--h2c=0",
+        "--early-readiness=false",
         "--header-for-host",
         "",
     ];
     let settings = settings(&typed, &[]).unwrap();
-    assert!(!settings.listen.per_service_ports && !settings.h2c);
+    assert!(!settings.listen.per_service_ports && !settings.h2c && !settings.early_readiness);
     assert_eq!(settings.header_for_host, None);
 }
 

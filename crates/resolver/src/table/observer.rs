@@ -11,6 +11,7 @@ use std::{
 use weir_wire::backend::{Carried, Finished, Observer};
 
 use crate::{
+    early::EarlyHandle,
     metrics::{Metrics, ServiceMetrics, WakePhase},
     view::ServiceId,
     wake::WakeHandle,
@@ -27,6 +28,7 @@ pub(super) struct ServiceObserver {
     pub(super) metrics: Arc<ServiceMetrics>,
     pub(super) all: Arc<Metrics>,
     pub(super) wake: Option<WakeHandle>,
+    pub(super) early: Option<EarlyHandle>,
     pub(super) progress: Arc<WakeProgress>,
     pub(super) access_log: bool,
 }
@@ -42,6 +44,9 @@ impl Observer for ServiceObserver {
     fn waits(&self, waiting: usize) {
         if let Some(wake) = &self.wake {
             wake.want(&self.id, waiting);
+        }
+        if let Some(early) = &self.early {
+            early.hold(&self.id);
         }
     }
 

@@ -174,6 +174,7 @@ impl TargetPort {
                 Spoken::Sniff => Protocol::Sniff,
             },
             endpoints: endpoints.into(),
+            starting: Arc::default(),
         })
     }
 }

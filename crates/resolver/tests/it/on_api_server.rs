@@ -1,5 +1,7 @@
 //! The watches on a real API server: objects made and removed there, and what is told of it here.
 
+mod early;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use k8s_openapi::{
@@ -39,6 +41,7 @@ impl Listener {
             index: IndexSettings {
                 per_service_ports: true,
                 reserved_ports: Vec::new(),
+                early_readiness: true,
             },
         };
         tokio::spawn(watch::run(client, settings, tell));

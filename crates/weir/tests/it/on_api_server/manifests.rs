@@ -101,8 +101,12 @@ async fn hold_is_installed_for_all_namespaces() {
             assert!(may(&k8s, part, what), "{part}: {what:?}");
         }
     }
+    // Their probes are read, by which the resolver asks pods that start.
+    let pods = &["watch", "pods", "-n", "shop"];
+    assert!(may(&k8s, "resolver", pods) && !may(&k8s, "operator", pods));
     for what in [
         &["get", "secrets", "-n", "shop"][..],
+        &["get", "pods", "-n", "shop", "--subresource=exec"],
         &["create", "pods", "-n", "shop"],
         &["delete", "deployments", "-n", "shop"],
         &["delete", "elastiservices", "-n", "shop"],
@@ -158,6 +162,7 @@ async fn hold_is_installed_for_some_namespaces_and_has_no_rights_elsewhere() {
             ("operator", ["delete", "endpointslices"]),
             ("operator", ["get", "namespaces"]),
             ("resolver", ["watch", "elastiservices"]),
+            ("resolver", ["list", "pods"]),
         ] {
             let what = [&what[..], &["-n", namespace]].concat();
             assert_eq!(may(&k8s, part, &what), expected, "{part}: {what:?}");

@@ -11,6 +11,7 @@ mod second;
 
 mod by_hand;
 mod deletion;
+mod early;
 mod fail_open;
 mod following;
 mod grpc;
