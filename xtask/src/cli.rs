@@ -216,6 +216,9 @@ pub(crate) struct HoldArgs {
     /// How many cycles with each of them [default: as many as without]
     #[arg(long, requires = "with_faults")]
     pub(crate) fault_cycles: Option<u32>,
+    /// Then so many wakes of a target that the kubelet asks every second, and as many of one asked every ten
+    #[arg(long, default_value_t = 0)]
+    pub(crate) early_wakes: u32,
     /// Take the programs that `cargo xtask test` builds: quicker to begin with, and times have no goals
     #[arg(long)]
     pub(crate) dev: bool,

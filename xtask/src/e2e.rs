@@ -22,6 +22,7 @@ pub(crate) fn run(scenario: E2eCommand) -> Result<ExitCode> {
         json,
         with_faults,
         fault_cycles,
+        early_wakes,
         dev,
         keep,
     } = arguments;
@@ -30,6 +31,7 @@ pub(crate) fn run(scenario: E2eCommand) -> Result<ExitCode> {
         rate,
         faults: with_faults,
         fault_cycles: fault_cycles.unwrap_or(cycles),
+        early_wakes,
         is_dev: dev,
         keep,
     })?;

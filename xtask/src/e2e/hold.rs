@@ -7,10 +7,12 @@
 //! - [`wakes`]: what the resolvers measured;
 //! - [`campaign`]: many cycles under load; [`plain`]: a rolling restart under the same load, to compare with;
 //! - [`fault`]: what is broken meanwhile;
+//! - [`early`]: wakes one at a time, of a target that is ready long before the kubelet asks again;
 //! - [`figures`]: what all of it comes to.
 
 mod campaign;
 mod clients;
+mod early;
 mod fault;
 mod figures;
 mod kube;
@@ -37,6 +39,8 @@ pub(crate) struct Options {
     pub(crate) faults: Vec<Fault>,
     /// How many.
     pub(crate) fault_cycles: u32,
+    /// How many wakes of a target that is asked often, and as many of one that is asked seldom.
+    pub(crate) early_wakes: u32,
     /// With the programs that tests use, which are slower: times are told without goals.
     pub(crate) is_dev: bool,
     /// Leave the cluster up.
@@ -66,6 +70,10 @@ fn measure(site: &Site, options: &Options) -> Result<Vec<Figure>> {
         let campaign = campaign::run(site, &target, options, fault)?;
         println!("{}", figures::table(&campaign));
         all.extend(figures::of_campaign(&campaign, options.is_dev));
+    }
+    if options.early_wakes > 0 {
+        let early = early::run(site, &target, options.early_wakes, options.is_dev);
+        all.extend(early?);
     }
     Ok(all)
 }

@@ -8,6 +8,7 @@ use std::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
+    time::SystemTime,
 };
 
 /// How many request ids are remembered, at about 16 bytes each; what comes after is counted as forgotten.
@@ -19,7 +20,29 @@ pub(super) struct Metrics {
     /// By path class and status; both are bounded.
     requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
     ids: Mutex<Ids>,
+    firsts: Mutex<BTreeMap<First, f64>>,
     hashing: RandomState,
+}
+
+/// What happens many times, and of which the first time matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum First {
+    /// The kubelet, or whoever asks like one, was told that it is ready.
+    ReadyToldKubelet,
+    /// A resolver was.
+    ReadyToldResolver,
+    /// A request came that is no probe.
+    Request,
+}
+
+impl First {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadyToldKubelet => "ready_told_kubelet",
+            Self::ReadyToldResolver => "ready_told_resolver",
+            Self::Request => "request",
+        }
+    }
 }
 
 #[derive(Default)]
@@ -53,6 +76,15 @@ impl Metrics {
         *lock(&self.requests).entry((class, status)).or_default() += 1;
     }
 
+    /// This has happened, for the first time or again.
+    pub(super) fn happened(&self, what: First) {
+        let now = || {
+            let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            since.unwrap_or_default().as_secs_f64()
+        };
+        lock(&self.firsts).entry(what).or_insert_with(now);
+    }
+
     pub(super) fn text(&self, in_flight: usize) -> String {
         let mut text = String::from(
             "# HELP lab_requests_total Answers that were begun, by kind of path and status.\n\
@@ -64,6 +96,14 @@ impl Metrics {
                 text,
                 "lab_requests_total{{path=\"{class}\",status=\"{status}\"}} {count}"
             );
+        }
+        text.push_str(
+            "# HELP lab_first_seconds When this happened first, in seconds since 1970.\n\
+             # TYPE lab_first_seconds gauge\n",
+        );
+        for (what, seconds) in lock(&self.firsts).iter() {
+            let what = what.as_str();
+            let _ = writeln!(text, "lab_first_seconds{{what=\"{what}\"}} {seconds:.6}");
         }
         let ids = lock(&self.ids);
         let seen = u64::try_from(ids.seen.len()).unwrap_or(u64::MAX);
@@ -134,5 +174,22 @@ mod tests {
         ] {
             assert!(text.contains(line), "{text}");
         }
+    }
+
+    #[test]
+    fn of_what_happens_often_the_first_time_is_told() {
+        let metrics = Metrics::default();
+        metrics.happened(First::Request);
+        let first = metrics.text(0);
+        let line = first
+            .lines()
+            .find(|line| line.contains("{what=\"request\"}"));
+        let line = line.expect("it is told").to_owned();
+        metrics.happened(First::Request);
+        metrics.happened(First::ReadyToldResolver);
+        let text = metrics.text(0);
+        assert!(text.contains(&line), "{text}");
+        assert!(text.contains("{what=\"ready_told_resolver\"}"), "{text}");
+        assert!(!text.contains("{what=\"ready_told_kubelet\"}"), "{text}");
     }
 }

@@ -11,7 +11,9 @@ use tokio::sync::mpsc;
 use super::{
     State, answer,
     body::{Held, Request, Response, pattern},
-    echo, grpc, stream,
+    echo, grpc,
+    metrics::First,
+    stream,
     websocket::{self, Tunnel},
 };
 use crate::load::{REQUEST_ID, VIA};
@@ -38,6 +40,8 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Whole answers are made in memory, so they are smaller.
 const MOST_BYTES_AT_ONCE: u64 = 64 << 20;
 const LONGEST: Duration = Duration::from_hours(1);
+/// How a resolver's probes begin to name who sends them; the kubelet's have a version there.
+const RESOLVER: &[u8] = b"kube-probe/weir-";
 
 /// Answers a request, and counts it.
 pub(super) async fn answer(
@@ -51,10 +55,13 @@ pub(super) async fn answer(
     }
     let via = request.headers().get(header::VIA).cloned();
     let class = class(request.uri().path());
+    if !matches!(class, "healthz" | "ready" | "metrics") {
+        state.metrics.happened(First::Request);
+    }
     let mut response = match class {
         // What others watch us by does not wait in line.
         "healthz" => answer::text(StatusCode::OK, "well\n"),
-        "ready" => ready(&state),
+        "ready" => ready(&state, &request),
         "metrics" => answer::text(StatusCode::OK, state.metrics.text(state.pressure.present())),
         _ => match state.pressure.enter().await {
             Ok(guest) => {
@@ -150,8 +157,15 @@ async fn made_up(class: &str, uri: &Uri) -> Result<Response, String> {
     })
 }
 
-fn ready(state: &State) -> Response {
+fn ready(state: &State, request: &Request) -> Response {
     if Instant::now() >= state.ready_at {
+        let agent = request.headers().get(header::USER_AGENT);
+        let agent = agent.map_or(&[][..], |agent| agent.as_bytes());
+        state.metrics.happened(if agent.starts_with(RESOLVER) {
+            First::ReadyToldResolver
+        } else {
+            First::ReadyToldKubelet
+        });
         answer::text(StatusCode::OK, "ready\n")
     } else {
         answer::text(StatusCode::SERVICE_UNAVAILABLE, "not yet\n")

@@ -23,6 +23,16 @@ pub fn get(address: Ipv4Addr, port: u16, path: &str) -> io::Result<Answer> {
     send(address, port, "GET", path, &[], "")
 }
 
+/// `GET path` of somebody who may take this long to answer.
+pub fn get_within(
+    patience: Duration,
+    address: Ipv4Addr,
+    port: u16,
+    path: &str,
+) -> io::Result<Answer> {
+    exchange(patience, address, port, "GET", path, &[], "")
+}
+
 /// Any request, with headers beside those that it must have.
 pub fn send(
     address: Ipv4Addr,
@@ -32,8 +42,20 @@ pub fn send(
     headers: &[(&str, &str)],
     body: &str,
 ) -> io::Result<Answer> {
+    exchange(ANSWER, address, port, method, path, headers, body)
+}
+
+fn exchange(
+    patience: Duration,
+    address: Ipv4Addr,
+    port: u16,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> io::Result<Answer> {
     let mut stream = TcpStream::connect_timeout(&SocketAddrV4::new(address, port).into(), CONNECT)?;
-    stream.set_read_timeout(Some(ANSWER))?;
+    stream.set_read_timeout(Some(patience))?;
     // 1.0: the answer ends with the connection and is never in chunks.
     let mut request = format!("{method} {path} HTTP/1.0\r\nHost: {address}\r\n").into_bytes();
     for (name, value) in headers {

@@ -14,7 +14,7 @@ use super::{
     passage::{self, Passage},
     report::Report,
     site::Site,
-    target::{self, How, Target},
+    target::{How, Target},
     wakes,
 };
 use crate::cli::Fault;
@@ -118,15 +118,7 @@ fn go_and_return(site: &Site, target: &Target, log: &Log, how: How, from: f64) -
     };
     match how {
         How::ByHand => kube::until(PATIENCE, "the target is scaled", || {
-            let deployment = format!("deployment/{}", target::NAME);
-            let scale = [
-                "-n",
-                &target.namespace,
-                "scale",
-                &deployment,
-                "--replicas=0",
-            ];
-            kube::run(&site.cluster, &scale).map(drop)
+            target.scale_to_zero(site)
         })?,
         How::ByTrigger => set_idle(true)?,
     }

@@ -12,7 +12,7 @@ use super::{
 
 /// Deployment, Service and ElastiService.
 pub(super) const NAME: &str = "echo";
-const PORT: u16 = 8080;
+pub(super) const PORT: u16 = 8080;
 /// As short as it may be: the next cycle should not wait for it.
 const COOLDOWN_SECONDS: u32 = 5;
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -73,6 +73,26 @@ impl Target {
     /// With a trigger that says it is idle, whatever clients do; or without any.
     pub(super) fn set_idle(&self, site: &Site, is_idle: bool) -> Result<()> {
         Ok(site.cluster.apply(&self.elasti(is_idle).to_string())?)
+    }
+
+    /// A wake takes until its own probe succeeds, which is some time after it runs, and is asked as often as this. To be
+    /// called while it is at zero: it stays there.
+    pub(super) fn start_late(&self, site: &Site, delay: &str, period_seconds: u32) -> Result<()> {
+        let mut container = container();
+        container["args"] = json!(["echo", "--ready-delay", delay]);
+        container["readinessProbe"]["periodSeconds"] = period_seconds.into();
+        let patch = json!({"spec": {"template": {"spec": {"containers": [container]}}}});
+        let deployment = format!("deployment/{NAME}");
+        let patch = patch.to_string();
+        let line = ["-n", &self.namespace, "patch", &deployment, "-p", &patch];
+        kube::run(&site.cluster, &line).map(drop)
+    }
+
+    /// Somebody scales it to zero.
+    pub(super) fn scale_to_zero(&self, site: &Site) -> Result<()> {
+        let deployment = format!("deployment/{NAME}");
+        let scale = ["-n", &self.namespace, "scale", &deployment, "--replicas=0"];
+        kube::run(&site.cluster, &scale).map(drop)
     }
 
     /// Clients come this way.
