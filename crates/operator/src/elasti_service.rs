@@ -1,5 +1,6 @@
 //! The controller of `ElastiService`: puts a target to sleep and wakes it, without a lost request.
 
+pub mod calendar;
 pub mod clock;
 pub mod context;
 pub mod controller;

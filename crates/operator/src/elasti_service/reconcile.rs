@@ -141,12 +141,17 @@ async fn look(context: &Context, id: &ObjectId) -> Result<Option<Timestamp>, Loo
     if plan.because == NO_RESOLVER && plan.step == Step::StorePhase(Phase::Waking) {
         let may = lock(&context.fail_open).may_wake(id, facts.wanted.last_scaled_up);
         if !may {
-            return Ok(plan.look_again);
+            return Ok(earlier(plan.look_again, gathered.schedule_changes));
         }
     } else {
         lock(&context.fail_open).forget(id);
     }
-    act(context, &gathered, &facts, &memory, &plan).await
+    let again = act(context, &gathered, &facts, &memory, &plan).await?;
+    Ok(earlier(again, gathered.schedule_changes))
+}
+
+fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    one.into_iter().chain(other).min()
 }
 
 /// A target of a kind that is not watched.

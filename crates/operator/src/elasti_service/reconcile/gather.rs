@@ -17,6 +17,7 @@ use weir_role::cluster::ObjectId;
 
 use crate::{
     elasti_service::{
+        calendar::{calendar, together},
         context::{Context, lock},
         dereference::{self, Around, cooldown},
         ports::Allotted,
@@ -47,6 +48,8 @@ pub(super) struct Gathered {
     pub(super) allotted: Allotted,
     pub(super) resolvers: Vec<(Resolver, Knows)>,
     pub(super) verdict: Verdict,
+    /// When a schedule says something else, this one's or that of another on the target.
+    pub(super) schedule_changes: Option<Timestamp>,
     pub(super) window: Window,
     pub(super) namespace_ends: bool,
 }
@@ -93,6 +96,11 @@ pub(super) fn gather(context: &Context, id: &ObjectId) -> Option<Gathered> {
     context
         .board
         .set(id.clone(), &object.spec.triggers, cooldown(&object));
+    let (verdict, changes) = heard(context, id, &object, now);
+    let of_others = others
+        .iter()
+        .filter_map(|other| calendar(&other.object.spec.triggers, now).changes);
+    let schedule_changes = of_others.chain(changes).min();
     Some(Gathered {
         id: id.clone(),
         others,
@@ -104,7 +112,8 @@ pub(super) fn gather(context: &Context, id: &ObjectId) -> Option<Gathered> {
         told,
         allotted,
         resolvers,
-        verdict: context.board.verdict(id),
+        verdict,
+        schedule_changes,
         window: window(object.spec.enabled_period.as_ref(), now),
         namespace_ends: false,
         sight,
@@ -167,6 +176,18 @@ impl Gathered {
     }
 }
 
+/// What the triggers say: those that were asked, and those that go by the clock. And when the clock changes that.
+fn heard(
+    context: &Context,
+    id: &ObjectId,
+    object: &InForce,
+    now: Timestamp,
+) -> (Verdict, Option<Timestamp>) {
+    let schedules = calendar(&object.spec.triggers, now);
+    let asked = context.board.verdict(id);
+    (together(asked, schedules.verdict), schedules.changes)
+}
+
 /// Another one on the same target, as if it were alone there.
 fn other_facts(
     context: &Context,
@@ -182,7 +203,7 @@ fn other_facts(
         .for_service(&service_of(&other.object), ports);
     let around = Around {
         resolvers: &resolvers,
-        triggers: context.board.verdict(id).triggers,
+        triggers: heard(context, id, &other.object, now).0.triggers,
         window: window(other.object.spec.enabled_period.as_ref(), now),
         group: Group::ALONE,
         group_names: names,

@@ -60,7 +60,7 @@ pub enum Ask {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// A type that is yet to come.
-    #[error("triggers of the type {0} are not supported yet; use prometheus")]
+    #[error("triggers of the type {0} are not supported yet; use prometheus or schedule")]
     Unsupported(&'static str),
     /// More than anybody writes by hand.
     #[error("{0} triggers are too many; use at most {MOST_TRIGGERS}")]
@@ -117,17 +117,20 @@ pub fn asks(triggers: &[Trigger], cooldown: Duration, defaults: &Defaults) -> Ve
         return vec![Ask::Refused(Refusal::TooMany(triggers.len()).to_string())];
     }
     let ask = |trigger| {
-        ask(trigger, cooldown, defaults).unwrap_or_else(|refusal| Ask::Refused(refusal.to_string()))
+        let ask = ask(trigger, cooldown, defaults)?;
+        Some(ask.unwrap_or_else(|refusal| Ask::Refused(refusal.to_string())))
     };
-    triggers.iter().map(ask).collect()
+    triggers.iter().filter_map(ask).collect()
 }
 
-fn ask(trigger: &Trigger, cooldown: Duration, defaults: &Defaults) -> Result<Ask, Refusal> {
+/// None if nobody is to be asked: a schedule goes by the clock alone.
+fn ask(trigger: &Trigger, cooldown: Duration, defaults: &Defaults) -> Option<Result<Ask, Refusal>> {
+    let unsupported = |name| Some(Err(Refusal::Unsupported(name)));
     match trigger.type_ {
-        TriggerType::Prometheus => prometheus(&trigger.metadata, cooldown, defaults),
-        TriggerType::Network => Err(Refusal::Unsupported("network")),
-        TriggerType::Schedule => Err(Refusal::Unsupported("schedule")),
-        TriggerType::Resolver => Err(Refusal::Unsupported("resolver")),
+        TriggerType::Prometheus => Some(prometheus(&trigger.metadata, cooldown, defaults)),
+        TriggerType::Network => unsupported("network"),
+        TriggerType::Schedule => None,
+        TriggerType::Resolver => unsupported("resolver"),
     }
 }
 
@@ -369,15 +372,11 @@ mod tests {
         for (trigger, why) in [
             (
                 type_("network"),
-                "triggers of the type network are not supported yet; use prometheus",
-            ),
-            (
-                type_("schedule"),
-                "triggers of the type schedule are not supported yet; use prometheus",
+                "triggers of the type network are not supported yet; use prometheus or schedule",
             ),
             (
                 type_("resolver"),
-                "triggers of the type resolver are not supported yet; use prometheus",
+                "triggers of the type resolver are not supported yet; use prometheus or schedule",
             ),
             (
                 trigger(json!({})),

@@ -57,3 +57,28 @@ async fn a_query_that_cannot_be_answered_puts_nothing_to_sleep() {
     bed.is_in(&echo, "serve").await;
     bed.end().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schedule_puts_it_to_sleep_and_wakes_it_when_the_window_is_over() {
+    let bed = Bed::new("schedule").await;
+    let echo = Echo::new("echo");
+    bed.serve(&echo).await;
+    let scheduled = |cron: &str| {
+        let mut elasti = echo.elasti();
+        elasti["spec"]["cooldownPeriod"] = 3.into();
+        elasti["spec"]["triggers"] = json!([{"type": "schedule", "metadata": {
+            "schedule": cron, "duration": "1m", "timeZone": "Europe/Berlin",
+        }}]);
+        elasti
+    };
+    // Each minute opens a window of a minute: it is always in one.
+    bed.apply_elasti(&echo, &scheduled("* * * * *")).await;
+    bed.falls_asleep(&echo).await;
+    assert_eq!(bed.replicas(&echo).await, 0);
+
+    // Only every other minute: within one it is outside, and is woken without a request.
+    bed.apply_elasti(&echo, &scheduled("*/2 * * * *")).await;
+    bed.is_in_phase(&echo, "Serving").await;
+    assert_eq!(bed.replicas(&echo).await, 1);
+    bed.end().await;
+}
