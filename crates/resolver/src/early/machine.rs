@@ -6,8 +6,8 @@
 //! seldom as the kubelet would, until the kubelet says that it is. From then on it is listed as ready and no concern of ours.
 //!
 //! Never is a pod ready here of which a container does not run, or has a probe that has not succeeded in its present run,
-//! neither by our asking nor by the kubelet's; nor one that has not been asked at all. A pod that goes is forgotten, and so is all that was said by a container that
-//! starts again.
+//! neither by our asking nor by the kubelet's; nor one that has not been asked at all. A pod that goes is forgotten, and so
+//! is all that was said by a container that starts again.
 
 #[cfg(test)]
 mod tests;

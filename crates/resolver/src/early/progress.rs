@@ -79,13 +79,16 @@ impl Progress {
         self.run.is_some() && (view.is_ready || self.has_passed())
     }
 
-    /// What is to be asked, and not before when; none: there is nothing that could be.
+    /// What is to be asked, and not before when; none: there is nothing that could be. Of whom the kubelet says that it is
+    /// ready is asked too: that word is here some time before the slice that follows from it.
     pub(super) fn question(&self, view: &ContainerView) -> Option<(Arc<Probe>, Instant)> {
-        if self.run.is_none() || view.is_ready {
-            return None;
-        }
+        self.run.as_ref()?;
         let probe = self.probe(view)?;
-        let delayed = self.since + probe.initial_delay;
+        let delayed = if view.is_ready {
+            self.since
+        } else {
+            self.since + probe.initial_delay
+        };
         Some((Arc::clone(probe), self.not_before.max(delayed)))
     }
 
