@@ -94,6 +94,17 @@ impl Leadership {
     pub fn is_leader(&self) -> bool {
         matches!(self, Self::Leader)
     }
+
+    /// Whether it is somebody who has not been heard of for a while.
+    pub fn is_silent(&self) -> bool {
+        matches!(
+            self,
+            Self::Follower {
+                is_silent: true,
+                ..
+            }
+        )
+    }
 }
 
 impl LeaderSettings {

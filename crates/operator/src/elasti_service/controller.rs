@@ -27,6 +27,9 @@ use crate::leader::Leadership;
 const LOOKS: usize = 32;
 /// What was begun may be finished after the word to end.
 const LAST_LOOKS: Duration = Duration::from_secs(5);
+/// How often it is looked for what cannot wait while the leader is silent: that a resolver is lost need not be news to anybody
+/// else, a write may fail, and either may happen while another look is under way.
+const STAND_IN: Duration = Duration::from_secs(1);
 /// Where nothing is to come by time alone.
 const LONG: Duration = Duration::from_hours(1);
 
@@ -44,8 +47,11 @@ pub async fn run(
     fail_open.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut leads = false;
     let mut standing_in: JoinSet<()> = JoinSet::new();
+    let mut stand_in_again = interval(STAND_IN);
+    stand_in_again.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let wake_up = next_moment(&context);
+        let is_silent = leadership.borrow().is_silent();
         let mut is_news = true;
         tokio::select! {
             biased;
@@ -70,15 +76,10 @@ pub async fn run(
                 context.queue.mark(granted);
             }
             Some(_) = standing_in.join_next() => is_news = false,
+            _ = stand_in_again.tick(), if is_silent => {}
             () = sleep_until(wake_up) => is_news = false,
         }
-        let is_silent = matches!(
-            *leadership.borrow(),
-            Leadership::Follower {
-                is_silent: true,
-                ..
-            }
-        );
+        let is_silent = leadership.borrow().is_silent();
         if is_news && is_silent && *synced.borrow() && standing_in.is_empty() {
             standing_in.spawn(stand_in(Arc::clone(&context)));
         }

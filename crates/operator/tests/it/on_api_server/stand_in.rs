@@ -4,8 +4,11 @@ use std::{future::pending, net::IpAddr};
 
 use axum::{Json, Router, routing::get};
 use k8s_openapi::api::{coordination::v1::Lease, discovery::v1::EndpointSlice};
-use kube::{Api, ResourceExt, api::PostParams};
-use serde_json::json;
+use kube::{
+    Api, ResourceExt,
+    api::{Patch, PatchParams, PostParams},
+};
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use weir_api::hold::{
     ElastiService,
@@ -24,6 +27,7 @@ use super::{
 
 /// Nobody answers there.
 const LOST: &str = "192.0.2.251";
+const LOST_LATER: &str = "192.0.2.252";
 
 /// A resolver's internal port, which knows the Service `web`.
 async fn resolver(namespace: &Namespace) -> u16 {
@@ -38,13 +42,18 @@ async fn resolver(namespace: &Namespace) -> u16 {
     port
 }
 
+/// The one that answers, and this one.
+fn endpoints(lost: &str) -> Value {
+    let endpoint = |address: &str| json!({"addresses": [address], "conditions": {"ready": true, "serving": true}});
+    json!([endpoint(&own_address().to_string()), endpoint(lost)])
+}
+
 fn slice(name: &str, service: &str, is_ours: bool) -> EndpointSlice {
     let by = if is_ours { SLICE_MANAGED_BY } else { "test" };
-    let endpoint = |address: &str| json!({"addresses": [address], "conditions": {"ready": true, "serving": true}});
     serde_json::from_value(json!({
         "metadata": {"name": name, "labels": {SERVICE_NAME_LABEL: service, SLICE_MANAGED_BY_LABEL: by}},
         "addressType": "IPv4",
-        "endpoints": [endpoint(&own_address().to_string()), endpoint(LOST)],
+        "endpoints": endpoints(LOST),
         "ports": [{"name": "http", "port": 8012}],
     }))
     .unwrap()
@@ -88,13 +97,23 @@ async fn resolvers_that_do_not_answer_are_taken_out_while_the_leader_is_silent()
     let operator = Operator::start_with(&server, &namespace, &flags).await;
     make(&namespace, "web", 0).await;
 
-    namespace
-        .eventually(PATIENCE, "the lost one is taken out", async || {
-            let found = addresses(&slices.get(&ours).await.unwrap());
-            let is_so = found == [own_address()];
-            is_so.then_some(()).ok_or(format!("{found:?}"))
-        })
-        .await;
+    let is_taken_out = async |what: &str| {
+        namespace
+            .eventually(PATIENCE, what, async || {
+                let found = addresses(&slices.get(&ours).await.unwrap());
+                let is_so = found == [own_address()];
+                is_so.then_some(()).ok_or(format!("{found:?}"))
+            })
+            .await;
+    };
+    is_taken_out("the lost one is taken out").await;
+    // Another one, of which nothing is heard any more once it is there.
+    for name in ["resolvers", &ours] {
+        let patch = json!({"endpoints": endpoints(LOST_LATER)});
+        let (params, patch) = (PatchParams::default(), Patch::Merge(&patch));
+        slices.patch(name, &params, &patch).await.unwrap();
+    }
+    is_taken_out("one that is lost later is taken out, too").await;
     // That is all: whose slice is not ours, and what a leader would do, is left alone.
     assert_eq!(addresses(&slices.get("theirs").await.unwrap()).len(), 2);
     let object: ElastiService = namespace.api().get("web").await.unwrap();
