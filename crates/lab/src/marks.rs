@@ -27,10 +27,11 @@ pub const KEEPER: &str = "keeper";
 
 /// How long a process may take to end before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long one that was killed may take: the kernel may be busy with its disk or its memory.
+const PATIENCE_WITH_THE_KERNEL: Duration = Duration::from_mins(1);
 const GLANCE: Duration = Duration::from_millis(20);
-/// With pauses of 0.1 ms: far longer than an `execve` takes on a busy machine, short for the rare process
-/// whose environment really is empty.
-const LOOKS_AT_AN_EMPTY_ENVIRONMENT: u32 = 100;
+/// How long a process may be about to execute a program: a busy machine may let it wait in the midst of that.
+const EXECUTION: Duration = Duration::from_secs(5);
 /// In bytes. Linux allows arguments and environment together 2 MiB by default; the lab's are a few kB.
 const LONGEST_ENVIRONMENT: usize = 256 * 1024;
 
@@ -71,40 +72,54 @@ pub fn all() -> Vec<Marked> {
 /// A process that executes another program has an empty one for a moment, in which a look would miss it; so
 /// an empty one is looked at again.
 fn environ(pid: i32, buffer: &mut [u8]) -> Option<&[u8]> {
-    for _ in 0..LOOKS_AT_AN_EMPTY_ENVIRONMENT {
+    let deadline = Instant::now() + EXECUTION;
+    loop {
         // In one read, or what was there before an `execve` is cut off in its midst.
         let mut file = fs::File::open(format!("/proc/{pid}/environ")).ok()?;
         let length = file.read(buffer).ok()?;
         if length > 0 {
             return buffer.get(..length);
         }
-        if !runs_a_program(pid) {
+        if why_empty(pid) != Empty::ForNow || Instant::now() >= deadline {
             return None;
         }
         std::thread::sleep(Duration::from_micros(100));
     }
-    None
 }
 
-/// Says of a process with an empty environment whether it could ever have one: threads of the kernel and
-/// those that have ended could not.
-fn runs_a_program(pid: i32) -> bool {
+/// What `/proc/…/stat` says of a process with an empty environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Empty {
+    /// It has ended, or ends, or is a thread of the kernel: it will never have one.
+    Over,
+    /// It was given an empty one.
+    Given,
+    /// It executes a program, and will have one when that is done.
+    ForNow,
+}
+
+fn why_empty(pid: i32) -> Empty {
     const ENDING: u32 = 0x4;
     const THREAD_OF_THE_KERNEL: u32 = 0x0020_0000;
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
-        return false;
+        return Empty::Over;
     };
     // The name in parentheses may hold anything, also parentheses.
     let Some((_, after_name)) = stat.rsplit_once(')') else {
-        return false;
+        return Empty::Over;
     };
     let fields: Vec<&str> = after_name.split_whitespace().collect();
-    let (state, flags) = (fields.first(), fields.get(6));
+    let (state, flags, end_of_environment) = (fields.first(), fields.get(6), fields.get(48));
     let has_ended = matches!(state, Some(&("Z" | "X")));
     let ends_or_of_the_kernel = flags
         .and_then(|flags| flags.parse::<u32>().ok())
         .is_none_or(|flags| flags & (ENDING | THREAD_OF_THE_KERNEL) != 0);
-    !has_ended && !ends_or_of_the_kernel
+    match end_of_environment {
+        _ if has_ended || ends_or_of_the_kernel => Empty::Over,
+        // It lies nowhere until the kernel has made it.
+        Some(&"0") => Empty::ForNow,
+        _ => Empty::Given,
+    }
 }
 
 /// The processes of one server.
@@ -153,7 +168,10 @@ pub fn end(state_directory: &Path, is_meant: impl Fn(&str) -> bool) -> Vec<Marke
             .filter(|process| is_meant(&process.part))
             .collect()
     };
-    for signal in [Signal::TERM, Signal::KILL] {
+    for (signal, patience) in [
+        (Signal::TERM, PATIENCE),
+        (Signal::KILL, PATIENCE_WITH_THE_KERNEL),
+    ] {
         // Sent at every glance: a process just started may have been missed by the first, and the API
         // server, asked twice, does not wait for its clients.
         let all_have_ended = || {
@@ -163,7 +181,7 @@ pub fn end(state_directory: &Path, is_meant: impl Fn(&str) -> bool) -> Vec<Marke
             }
             processes.is_empty()
         };
-        if until(PATIENCE, all_have_ended) {
+        if until(patience, all_have_ended) {
             return Vec::new();
         }
     }
@@ -223,10 +241,26 @@ mod tests {
         mark(&mut command, directory.path(), "one");
         let mut child = command.spawn().unwrap();
         while !of(directory.path()).is_empty() {}
-        let runs = runs_a_program(i32::try_from(child.id()).unwrap());
+        let why = why_empty(i32::try_from(child.id()).unwrap());
         let _ = child.kill();
         let _ = child.wait();
-        assert!(!runs, "it was not seen, and had not ended");
+        assert_eq!(why, Empty::Over, "it was not seen, and had not ended");
+    }
+
+    #[test]
+    fn one_that_was_given_an_empty_environment_is_not_waited_for() {
+        let mut command = Command::new("sleep");
+        let mut child = command.arg("600").env_clear().spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        // At first it executes.
+        let is_there = until(PATIENCE_WITH_THE_KERNEL, || why_empty(pid) == Empty::Given);
+        let began = Instant::now();
+        let seen = environ(pid, &mut vec![0; LONGEST_ENVIRONMENT]).is_some();
+        let took = began.elapsed();
+        let _ = child.kill();
+        let _ = child.wait();
+        assert!(is_there && !seen, "{is_there} {seen}");
+        assert!(took < EXECUTION, "it was waited for: {took:?}");
     }
 
     #[test]
