@@ -6,7 +6,6 @@
 //! that is to open them.
 
 use std::{
-    io,
     net::{Ipv4Addr, TcpListener},
     process,
     sync::atomic::{AtomicU16, Ordering},
@@ -31,16 +30,14 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Three different ports that nobody listens on at this moment.
-    pub fn free() -> io::Result<Self> {
-        // All are held until all are known, or the same one could come twice.
-        let held = [bind()?, bind()?, bind()?];
-        let [etcd, etcd_peer, api_server] = &held;
-        Ok(Self {
-            etcd: port(etcd)?,
-            etcd_peer: port(etcd_peer)?,
-            api_server: port(api_server)?,
-        })
+    /// Three different ports that nobody listens on at this moment, nor is given by the kernel while a part that was
+    /// killed is away.
+    pub fn free() -> Self {
+        Self {
+            etcd: free(),
+            etcd_peer: free(),
+            api_server: free(),
+        }
     }
 }
 
@@ -62,22 +59,14 @@ pub fn free() -> u16 {
         .unwrap_or_else(|| panic!("no port from {FIRST} on is free"))
 }
 
-fn bind() -> io::Result<TcpListener> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-}
-
-fn port(listener: &TcpListener) -> io::Result<u16> {
-    Ok(listener.local_addr()?.port())
-}
-
 /// Calls `start` with new ports until it fails for another reason than a taken port, or succeeds.
-pub fn retry<T, E: From<io::Error>>(
+pub fn retry<T, E>(
     port_was_taken: impl Fn(&E) -> bool,
     mut start: impl FnMut(Ports) -> Result<T, E>,
 ) -> Result<T, E> {
     let mut attempt = 1;
     loop {
-        match start(Ports::free()?) {
+        match start(Ports::free()) {
             Err(error) if port_was_taken(&error) && attempt < ATTEMPTS => attempt += 1,
             outcome => return outcome,
         }
@@ -86,6 +75,8 @@ pub fn retry<T, E: From<io::Error>>(
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]
@@ -142,7 +133,7 @@ mod tests {
             etcd,
             etcd_peer,
             api_server,
-        } = Ports::free().unwrap();
+        } = Ports::free();
         assert!(etcd != etcd_peer && etcd_peer != api_server && api_server != etcd);
     }
 }
