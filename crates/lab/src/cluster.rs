@@ -61,7 +61,7 @@ pub const BY_HAND: &str = "weir";
 pub const FOR_TESTS: &str = "weir-test";
 
 /// How long a running API server may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// What a cluster should be.

@@ -18,7 +18,7 @@ use kube::{Api, Client, Resource, api::PostParams};
 use crate::{eventually::try_eventually, random::random_suffix, story};
 
 /// How long the controller manager may take to make a service account; usual is 0.1 s.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A namespace with a unique name. It is not deleted: it goes with the server.
 #[derive(Clone)]

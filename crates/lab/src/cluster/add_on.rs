@@ -10,11 +10,17 @@ pub mod prometheus;
 pub mod rabbitmq;
 mod rollouts;
 
-use std::{fs, io::Write, path::Path, process::Stdio, time::Instant};
+use std::{
+    fs,
+    io::Write,
+    path::Path,
+    process::Stdio,
+    time::{Duration, Instant},
+};
 
 use super::{
     Cluster, ClusterError, Step,
-    launch::Launch,
+    launch::{self, Launch},
     packages::{self, Package},
     start,
 };
@@ -26,6 +32,8 @@ use crate::{
         crds::{self, Crds},
     },
 };
+
+const GLANCE: Duration = Duration::from_millis(100);
 
 /// One of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -252,9 +260,20 @@ impl Cluster {
         let mut kubectl = self.kubectl();
         kubectl.args(["apply", "--server-side", "--force-conflicts", "-f"]);
         super::network::run(kubectl.arg(directory))?;
-        let mut kubectl = self.kubectl();
-        kubectl.args(["wait", "--for=condition=Established", "--timeout=60s", "-f"]);
-        super::network::run(kubectl.arg(directory))
+        self.await_established(directory)
+    }
+
+    /// `kubectl wait` fails at once on a definition that no controller has looked at yet, so it is asked again.
+    fn await_established(&self, directory: &Path) -> Result<(), ClusterError> {
+        let deadline = Instant::now() + launch::PATIENCE;
+        loop {
+            let mut kubectl = self.kubectl();
+            kubectl.args(["wait", "--for=condition=Established", "--timeout=60s", "-f"]);
+            match super::network::run(kubectl.arg(directory)) {
+                Err(_) if Instant::now() < deadline => std::thread::sleep(GLANCE),
+                outcome => return outcome,
+            }
+        }
     }
 
     /// A process in the control plane's network namespace.

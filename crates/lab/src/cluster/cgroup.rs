@@ -16,7 +16,7 @@ use super::mounts;
 use crate::marks;
 
 /// How long killed processes may take to leave their cgroup.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Where the daemons of a node are, beside the pods that its kubelet puts into others.
 const DAEMONS: &str = "daemons";
 

@@ -17,7 +17,7 @@ use super::{ClusterError, cgroup, layout::Layout, network::Network};
 use crate::{keeper, marks, tools::build::last_lines};
 
 /// How long one part may take to become ready. Usual is 1 to 8 s; a busy machine takes longer.
-pub const PATIENCE: Duration = Duration::from_secs(90);
+pub const PATIENCE: Duration = Duration::from_mins(5);
 const GLANCE: Duration = Duration::from_millis(100);
 /// How many lines of a part's log an error carries.
 const LINES_OF_LOG: usize = 20;

@@ -12,8 +12,8 @@ use crate::{
     marks::{self, Marked},
 };
 
-/// How long a process may take to end when told to.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a process may take to end when told to, or to be there; the machine may be busy.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Ends a part at once, without a chance to tidy up. Nobody starts it again: see [`start`].
 pub fn kill(cluster: &Cluster, part: &str) -> Result<(), ClusterError> {

@@ -18,7 +18,7 @@ pub(super) fn start(cluster: &Cluster) -> Result<(), ClusterError> {
         "rollout",
         "status",
         "deployment/coredns",
-        "--timeout=90s",
+        "--timeout=300s",
     ]))
 }
 
