@@ -2,8 +2,8 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use weir_lab::{
@@ -15,9 +15,13 @@ use weir_lab::{
 
 /// Programs of which etcd is this script.
 fn programs(home: &Path, etcd: &str) -> Programs {
-    let path = home.join("etcd");
-    fs::write(&path, format!("#!/bin/sh\n{etcd}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let (text, path) = (home.join("text"), home.join("etcd"));
+    fs::write(&text, format!("#!/bin/sh\n{etcd}\n")).unwrap();
+    // By another process: a file that this one has open to write, and with it a child that another thread starts just
+    // then, cannot be executed.
+    let mut install = Command::new("install");
+    let installed = install.arg("--mode=755").args([&text, &path]).status();
+    assert!(installed.unwrap().success());
     Programs {
         etcd: path,
         kube_apiserver: PathBuf::from("/nonexistent/kube-apiserver"),
@@ -40,7 +44,7 @@ fn a_server_that_cannot_start_is_reported_with_the_end_of_its_log() {
 
     let gone = || marks::of(&directory).is_empty() && !directory.exists();
     assert!(
-        marks::until(std::time::Duration::from_secs(15), gone),
+        marks::until(std::time::Duration::from_mins(2), gone),
         "something is left"
     );
 }

@@ -11,8 +11,8 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use weir_lab::marks;
 
-/// Longer than a keeper waits for a server's processes before it kills them.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than a keeper waits for a server's processes before it kills them, also on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A running `lab-hold`.
 pub(super) struct Victim {
@@ -65,12 +65,14 @@ impl Victim {
         Starting::spawn(directory).ready()
     }
 
-    /// Is its server well?
+    /// Is its server well? One that is slow to answer is.
     pub(super) fn serves(&self) -> bool {
         let cache = weir_lab::cache::Cache::of_environment().unwrap();
         let kubectl = weir_lab::tools::Programs::of(&cache).kubectl;
-        let kubectl = weir_lab::server::kubectl(&kubectl, &self.kubeconfig);
-        weir_lab::control_plane::answers(kubectl, "/readyz")
+        marks::until(PATIENCE, || {
+            let kubectl = weir_lab::server::kubectl(&kubectl, &self.kubeconfig);
+            weir_lab::control_plane::answers(kubectl, "/readyz")
+        })
     }
 
     /// Sends the signal to its whole process group, as Ctrl-C does, and waits for its end.

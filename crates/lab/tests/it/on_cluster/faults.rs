@@ -2,9 +2,10 @@
 
 use std::{
     collections::BTreeSet,
-    net::{Ipv4Addr, UdpSocket},
+    io::{ErrorKind, Write},
+    net::{Ipv4Addr, TcpStream, UdpSocket},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use k8s_openapi::api::core::v1::Namespace;
@@ -75,7 +76,9 @@ async fn containers_outlive_a_kubelet_and_a_containerd_that_are_restarted() {
         let before = id(&cluster, &part).unwrap();
         process::restart(&cluster, &part).unwrap();
         assert_ne!(id(&cluster, &part).unwrap(), before);
-        assert_eq!(probes::reaches(address, probes::PORT).unwrap(), answer);
+        let again =
+            probes::eventually("its pod answers", || probes::reaches(address, probes::PORT));
+        assert_eq!(again, answer, "it is the same container");
     }
     let path = format!("/api/v1/nodes/{name}");
     probes::eventually("the node is ready", || {
@@ -145,8 +148,9 @@ async fn a_partitioned_node_is_reached_by_nobody_but_itself() {
 fn arrivals(cluster: &Cluster, node: Node, sent: usize) -> usize {
     let bind = || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
     let receiver = cluster.node_network(node).inside(bind).unwrap();
+    // What has not come by then was lost: a busy machine delivers late.
     receiver
-        .set_read_timeout(Some(Duration::from_secs(1)))
+        .set_read_timeout(Some(Duration::from_secs(2)))
         .unwrap();
     let port = receiver.local_addr().unwrap().port();
     let sender = bind();
@@ -156,12 +160,15 @@ fn arrivals(cluster: &Cluster, node: Node, sent: usize) -> usize {
         for _ in 0..50 {
             sender.send_to(b"drop", (node.address(), port)).unwrap();
         }
-        receiver.set_nonblocking(false).unwrap();
         thread::sleep(Duration::from_millis(5));
         receiver.set_nonblocking(true).unwrap();
         while receiver.recv(&mut [0; 8]).is_ok() {
             arrived += 1;
         }
+    }
+    receiver.set_nonblocking(false).unwrap();
+    while arrived < sent && receiver.recv(&mut [0; 8]).is_ok() {
+        arrived += 1;
     }
     arrived
 }
@@ -266,12 +273,15 @@ async fn an_api_server_fails_as_told_and_then_no_more() {
 async fn watches_are_cut_and_can_be_opened_again() {
     let cluster = weir_lab::cluster().await;
     let api = FaultyApi::start(&cluster).unwrap();
+    // Says how it ended: by itself it would not while the test waits.
     let watch = || {
         thread::spawn(|| {
-            let began = Instant::now();
-            let path = "/api/v1/nodes?watch=true&timeoutSeconds=60&allowWatchBookmarks=true";
-            let _ = http::get(layout::CONTROL_PLANE, 16444, path);
-            began.elapsed()
+            let mut stream = TcpStream::connect((layout::CONTROL_PLANE, 16444)).unwrap();
+            stream.set_read_timeout(Some(probes::PATIENCE)).unwrap();
+            let path = "/api/v1/nodes?watch=true&timeoutSeconds=1000&allowWatchBookmarks=true";
+            write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+            let read = std::io::copy(&mut stream, &mut std::io::sink());
+            read.map_err(|error| error.kind())
         })
     };
     for round in 1..=2 {
@@ -285,8 +295,9 @@ async fn watches_are_cut_and_can_be_opened_again() {
             }
         });
         api.cut().unwrap();
-        let lasted = watching.join().unwrap();
-        assert!(lasted < Duration::from_secs(4), "{lasted:?}");
+        let end = watching.join().unwrap();
+        let given_up = [ErrorKind::WouldBlock, ErrorKind::TimedOut];
+        assert!(!end.is_err_and(|kind| given_up.contains(&kind)), "{end:?}");
         assert_eq!(api.counts().unwrap().cut, round);
     }
 }

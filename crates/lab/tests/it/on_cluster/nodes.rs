@@ -2,19 +2,14 @@
 
 use std::{collections::BTreeSet, net::Ipv4Addr};
 
-use weir_lab::cluster::{http, kubelet};
+use weir_lab::cluster::http;
 
 use super::probes;
 
 #[tokio::test]
 async fn all_nodes_are_ready() {
     let cluster = weir_lab::cluster().await;
-    for node in cluster.nodes() {
-        let object = cluster
-            .get(&format!("/api/v1/nodes/{}", node.name()))
-            .unwrap();
-        assert!(kubelet::says_ready(&object), "{}", node.name());
-    }
+    probes::all_nodes_are_well(&cluster);
 }
 
 #[tokio::test]

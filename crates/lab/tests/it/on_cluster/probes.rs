@@ -9,13 +9,13 @@ use std::{
 use serde_json::{Value, json};
 use weir_lab::{
     TestCluster,
-    cluster::{Cluster, http, sandbox_image},
+    cluster::{Cluster, http, kubelet, sandbox_image},
 };
 
 /// The port that a probe serves on.
 pub(super) const PORT: u16 = 8080;
 /// What anything in a quiet cluster does in seconds may take on a busy machine.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const PATIENCE: Duration = Duration::from_mins(3);
 
 /// Waits until this gives something, or fails with what it gave last.
 pub(super) fn eventually<T, E: Debug>(what: &str, mut look: impl FnMut() -> Result<T, E>) -> T {
@@ -51,7 +51,9 @@ pub(super) fn template(name: &str) -> Value {
             "topologySpreadConstraints": [{
                 "maxSkew": 1,
                 "topologyKey": "kubernetes.io/hostname",
-                "whenUnsatisfiable": "ScheduleAnyway",
+                // One on each node that takes pods: some tests need to know where they are.
+                "whenUnsatisfiable": "DoNotSchedule",
+                "nodeTaintsPolicy": "Honor",
                 "labelSelector": {"matchLabels": {"app": name}},
             }],
             "containers": [{
@@ -154,9 +156,27 @@ pub(super) fn reaches(address: Ipv4Addr, port: u16) -> Result<String, String> {
     }
 }
 
-/// The cluster, and a namespace in it.
+/// Waits until all nodes are ready and take pods: an earlier test may have done something to one of them.
+pub(super) fn all_nodes_are_well(cluster: &Cluster) {
+    for node in cluster.nodes() {
+        let path = format!("/api/v1/nodes/{}", node.name());
+        eventually(&format!("{} is well", node.name()), || {
+            let object = cluster.get(&path).unwrap_or_default();
+            let node: Value = serde_json::from_slice(&object).unwrap_or_default();
+            let taints = &node["spec"]["taints"];
+            if kubelet::says_ready(&object) && taints.as_array().is_none_or(Vec::is_empty) {
+                Ok(())
+            } else {
+                Err(node)
+            }
+        });
+    }
+}
+
+/// The cluster with all its nodes, and a namespace in it.
 pub(super) async fn start(prefix: &str) -> (TestCluster, String) {
     let cluster = weir_lab::cluster().await;
+    all_nodes_are_well(&cluster);
     let namespace = cluster.namespace(prefix).await.name().to_owned();
     (cluster, namespace)
 }
