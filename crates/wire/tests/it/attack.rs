@@ -12,7 +12,7 @@ use std::{env, process::Stdio, time::Duration};
 use tokio::{process::Command, time::timeout};
 
 /// How long such a test may take; longer than others, as it does much and shares the machine with them.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Runs an ignored test of this module in a process of its own, since it looks at all of the process: its memory, its
 /// open files.

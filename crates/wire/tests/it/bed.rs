@@ -27,8 +27,10 @@ use weir_wire::{
 
 use crate::client::Client;
 
-/// After so long, what has not happened will not.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// After so long, what has not happened will not, also on a machine that stalls for seconds.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+/// What a test does not wait for: longer than its patience, or it could not tell the one from the other.
+pub(crate) const NEVER: Duration = Duration::from_mins(10);
 
 /// How the bed is made.
 pub(crate) struct Plan {
@@ -86,17 +88,17 @@ impl Default for Plan {
                 max_connections: 1000,
                 max_head: 64 * 1024,
                 patience: Patience {
-                    head: Duration::from_mins(1),
-                    silent: Duration::from_mins(1),
-                    idle: Duration::from_mins(1),
+                    head: NEVER,
+                    silent: NEVER,
+                    idle: NEVER,
                 },
-                hold_time: Duration::from_mins(1),
+                hold_time: NEVER,
                 max_replay: 1 << 20,
                 connect_time: Duration::from_secs(1),
                 pool: PoolLimits {
                     idle: 100,
                     idle_per_endpoint: 20,
-                    idle_for: Duration::from_mins(1),
+                    idle_for: NEVER,
                 },
                 http2: true,
                 share_ports: false,
@@ -152,6 +154,19 @@ impl Bed {
         backends.insert(way.port, entry);
     }
 
+    /// Waits until nothing is held any more: a place is given back a moment after its client was missed.
+    pub(crate) async fn holds_nothing(&self, what: &str) {
+        is_so(&format!("nothing is held: {what}"), || {
+            let held = self.room.held();
+            if held == Room::default() {
+                Ok(())
+            } else {
+                Err(held)
+            }
+        })
+        .await;
+    }
+
     /// Waits until so many are open.
     pub(crate) async fn open(&self, what: Open, count: usize) {
         is_so(&format!("{count} {what:?} open"), || {
@@ -172,7 +187,10 @@ fn add(wire: &Wire, room: &Arc<WaitingRoom>, site: &ByPort, name: &str, owner: u
     };
     let observer = Box::new(Writes(Arc::clone(&notes)));
     let backend = Backend::new(name, Arc::clone(room), observer);
-    let port = wire.open(0).unwrap();
+    // One that the kernel gives to nobody else, so that it can be closed and opened again. Another process of these tests may
+    // be a moment faster.
+    let port = (0..10).find_map(|_| wire.open(weir_lab::ports::free()).ok());
+    let port = port.expect("a port that can be opened");
     let entry = (Arc::clone(&backend), Spoken::Http);
     site.0.write().unwrap().insert(port, entry);
     Way {

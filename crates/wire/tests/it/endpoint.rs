@@ -85,10 +85,9 @@ impl Endpoint {
         .await
     }
 
-    /// An address where nobody listens.
-    pub(crate) async fn nowhere() -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        listener.local_addr().unwrap()
+    /// An address where nobody listens, nor any other test begins to: the kernel gives such a port to nobody.
+    pub(crate) fn nowhere() -> SocketAddr {
+        ([127, 0, 0, 1], weir_lab::ports::free()).into()
     }
 
     /// Connections so far.

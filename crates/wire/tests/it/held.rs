@@ -63,7 +63,7 @@ async fn they_go_in_the_order_in_which_they_came() {
         .map(|number| (number, format!("/{number}")))
         .collect();
     assert_eq!(order, expected);
-    assert_eq!(bed.room.held(), Room::default());
+    bed.holds_nothing("all were answered").await;
     let told = bed.main.notes.all();
     let waits: Vec<_> = told
         .iter()
@@ -71,7 +71,7 @@ async fn they_go_in_the_order_in_which_they_came() {
         .collect();
     let counted: Vec<_> = (1..=COUNT).map(Note::Waits).collect();
     assert_eq!(waits, counted.iter().collect::<Vec<_>>());
-    assert_eq!(bed.main.notes.count(&Note::FirstByte), COUNT);
+    bed.main.notes.has(&Note::FirstByte, COUNT).await;
     bed.main.notes.has(&Note::Finished(200), COUNT).await;
 }
 
@@ -113,10 +113,10 @@ async fn a_client_that_goes_away_frees_its_place() {
         .await;
         drop(client);
         bed.main.waiting(0).await;
-        assert_eq!(bed.room.held(), Room::default(), "{what}");
+        bed.holds_nothing(what).await;
         bed.open(Open::Connection, 0).await;
     }
-    assert_eq!(bed.wire.life().count(Open::Request), 0);
+    bed.open(Open::Request, 0).await;
 }
 
 /// What is not read says nothing; the socket does, and is asked once a second. Only a client whose last word does not
@@ -143,7 +143,7 @@ async fn a_client_that_goes_away_is_missed_also_when_its_body_is_not_read() {
     }
     drop(client);
     bed.main.waiting(0).await;
-    assert_eq!(bed.room.held(), Room::default());
+    bed.holds_nothing("its client has gone").await;
     bed.open(Open::Connection, 0).await;
 
     // With an endpoint that does not read, and a client that ends as one does that is killed.
@@ -256,13 +256,26 @@ async fn what_has_waited_long_enough_is_told_so() {
         assert_eq!(answer.reason(), "time_up");
     }
     // Also with an endpoint that is never there.
-    bed.main.backend.set_endpoints(&[Endpoint::nowhere().await]);
+    bed.main.backend.set_endpoints(&[Endpoint::nowhere()]);
     client.get("/").await;
     let answer = client.answer().await;
     assert_eq!(answer.status, 504);
     bed.main.notes.has(&Note::Refused("time_up"), 3).await;
-    assert!(bed.main.notes.count(&Note::Retried("refused")) > 1);
-    assert_eq!(bed.room.held(), Room::default());
+    bed.holds_nothing("all were told").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endpoint_that_is_never_there_is_tried_again_and_again() {
+    let bed = Bed::leading_to(Endpoint::nowhere());
+    let mut client = bed.main.client().await;
+    client.get("/").await;
+    is_so("it is tried again", || {
+        match bed.main.notes.count(&Note::Retried("refused")) {
+            few @ 0..3 => Err(few),
+            _ => Ok(()),
+        }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

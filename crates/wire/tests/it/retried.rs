@@ -12,7 +12,6 @@ use tokio::{
     net::TcpStream,
     sync::{Notify, mpsc},
 };
-use weir_wire::hold::Room;
 
 use crate::{
     bed::{Bed, Note, app, in_time, is_so},
@@ -101,11 +100,9 @@ fn request(method: &str) -> String {
 async fn one_that_refuses_is_passed_over() {
     let app = app().await;
     let bed = Bed::new();
-    bed.main.backend.set_endpoints(&[
-        Endpoint::nowhere().await,
-        app.http(),
-        Endpoint::nowhere().await,
-    ]);
+    bed.main
+        .backend
+        .set_endpoints(&[Endpoint::nowhere(), app.http(), Endpoint::nowhere()]);
     let mut client = bed.main.client().await;
     for _ in 0..20 {
         for method in ["GET", "POST"] {
@@ -144,15 +141,11 @@ async fn what_was_taken_and_waits_again_counts_with_its_body() {
     };
     is_so("the body is read", || held(BODY)).await;
     bed.main.backend.set_endpoints(&[endpoint.address]);
-    is_so("it is taken", || match bed.room.held() {
-        held if held == Room::default() => Ok(()),
-        held => Err(held),
-    })
-    .await;
+    bed.holds_nothing("it is taken").await;
     bed.main.backend.set_endpoints(&[]);
     let_down.notify_one();
     bed.main.waiting(1).await;
-    assert_eq!(held(BODY), Ok(()));
+    is_so("it counts with its body", || held(BODY)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

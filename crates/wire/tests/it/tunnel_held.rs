@@ -14,15 +14,15 @@ use tokio::{
 };
 use weir_wire::{
     backend::{Backend, End},
-    hold::{Owner, Room},
+    hold::Owner,
     life::Open,
     sniff::{self, Spoken},
 };
 
 use crate::{
-    bed::{Bed, Note, PATIENCE, Way, in_time, is_so},
+    bed::{Bed, Note, Way, in_time, is_so},
     endpoint::Endpoint,
-    tunnel::{NOT_HTTP, bed, bytes, connect, echo, greeter, is_reset, reset},
+    tunnel::{NOT_HTTP, bed, bytes, connect, echo, greeter, is_reset, reset, within},
 };
 
 const HELLO: &[u8] = b"\x16\x03\x01\x02\x00\x01 and the rest of it";
@@ -34,19 +34,6 @@ async fn held(way: &Way, said: &[u8]) -> TcpStream {
     client.write_all(said).await.unwrap();
     way.waiting(before + 1).await;
     client
-}
-
-/// Does this, which must be done within so long to mean anything: again, should the machine have been too slow.
-async fn within<T>(limit: Duration, mut act: impl AsyncFnMut() -> T) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let began = Instant::now();
-        let outcome = act().await;
-        if began.elapsed() < limit {
-            return outcome;
-        }
-        assert!(Instant::now() < deadline, "this machine is too slow");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -101,7 +88,7 @@ async fn one_that_is_asked_for_is_reported_and_wakes_nobody_for_a_while() {
         found.map(|one| one.port).ok_or("unknown")
     };
     for spoken in NOT_HTTP {
-        let way = within(sniff::PATIENCE_WITH_PROBES, async || {
+        let (found, way) = within(sniff::PATIENCE_WITH_PROBES, async || {
             let (client, way) = within(sniff::PATIENCE, async || {
                 let way = bed.add("probed", 1);
                 bed.speaks(&way, spoken);
@@ -113,11 +100,10 @@ async fn one_that_is_asked_for_is_reported_and_wakes_nobody_for_a_while() {
             .await;
             // As long as the operator's connection is open at most.
             sleep(Duration::from_millis(550)).await;
-            let peer = client.local_addr().unwrap();
-            assert_eq!(reported(peer), Ok(way.port));
-            way
+            (reported(client.local_addr().unwrap()), way)
         })
         .await;
+        assert_eq!(found, Ok(way.port), "{spoken:?}");
         bed.open(Open::Connection, 0).await;
         assert_eq!(way.notes.all(), [], "{spoken:?}");
     }
@@ -190,7 +176,7 @@ async fn what_is_said_while_it_waits_is_kept_up_to_a_limit() {
     };
     let ((), back) = in_time("all", async { tokio::join!(writes, reads) }).await;
     assert!(back == all, "all of it, in order");
-    assert_eq!(bed.room.held(), Room::default());
+    bed.holds_nothing("all of it was passed on").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -224,7 +210,10 @@ async fn the_oldest_goes_first() {
     let mut order = order.lock().unwrap().clone();
     order.sort_unstable();
     assert_eq!(order, (0..).zip(0..COUNT).collect::<Vec<_>>());
-    assert_eq!(bed.main.notes.count(&Note::FirstByte), usize::from(COUNT));
+    bed.main
+        .notes
+        .has(&Note::FirstByte, usize::from(COUNT))
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -249,9 +238,9 @@ async fn who_goes_away_frees_his_place_at_once() {
         bed.main.waiting(0).await;
         let end = Note::Carried(End::ClientGone);
         bed.main.notes.has(&end, 1).await;
-        assert_eq!(bed.room.held(), Room::default(), "{spoken:?} {said:?}");
+        bed.holds_nothing(&format!("{spoken:?} {said:?}")).await;
         bed.open(Open::Connection, 0).await;
-        assert_eq!(bed.wire.life().count(Open::Request), 0);
+        bed.open(Open::Request, 0).await;
     }
 }
 
@@ -273,7 +262,7 @@ async fn who_goes_away_is_missed_also_when_he_is_not_read() {
             drop(client);
         }
         bed.main.waiting(0).await;
-        assert_eq!(bed.room.held(), Room::default());
+        bed.holds_nothing("its client has gone").await;
     }
 }
 
@@ -314,12 +303,25 @@ async fn what_has_waited_long_enough_is_reset() {
         is_reset(&mut client).await;
     }
     bed.main.notes.has(&Note::Refused("time_up"), 2).await;
-    bed.main.backend.set_endpoints(&[Endpoint::nowhere().await]);
+    bed.main.backend.set_endpoints(&[Endpoint::nowhere()]);
     let mut client = connect(&bed.main).await;
     is_reset(&mut client).await;
     bed.main.notes.has(&Note::Refused("time_up"), 3).await;
-    assert!(bed.main.notes.count(&Note::Retried("refused")) > 1);
-    assert_eq!(bed.room.held(), Room::default());
+    bed.holds_nothing("all were reset").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endpoint_that_is_never_there_is_tried_again_and_again() {
+    let bed = bed(Spoken::Tcp);
+    bed.main.backend.set_endpoints(&[Endpoint::nowhere()]);
+    let _client = connect(&bed.main).await;
+    is_so("it is tried again", || {
+        match bed.main.notes.count(&Note::Retried("refused")) {
+            few @ 0..3 => Err(few),
+            _ => Ok(()),
+        }
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -361,7 +363,7 @@ async fn a_flood_of_silent_connections_stays_within_the_limits() {
     bed.main.waiting(0).await;
     drop(client);
     bed.open(Open::Connection, 0).await;
-    assert_eq!(bed.room.held(), Room::default());
+    bed.holds_nothing("all have gone").await;
 }
 
 /// At the limit of connections, one that does nothing yet makes room, and one that waits does not.
@@ -422,7 +424,7 @@ async fn an_endpoint_that_lets_it_down_at_once_is_passed_over() {
         })
         .await;
         let bed = bed(spoken);
-        let both = [Endpoint::nowhere().await, endpoint.address];
+        let both = [Endpoint::nowhere(), endpoint.address];
         let mut client = if is_held {
             let client = held(&bed.main, said).await;
             bed.main.backend.set_endpoints(&both);
@@ -458,7 +460,7 @@ async fn what_was_told_is_not_told_to_another() {
     .await;
     let bed = bed(Spoken::Tcp);
     let mut client = held(&bed.main, b"word").await;
-    let both = [Endpoint::nowhere().await, endpoint.address];
+    let both = [Endpoint::nowhere(), endpoint.address];
     bed.main.backend.set_endpoints(&both);
     is_reset(&mut client).await;
     assert_eq!(endpoint.connections(), 1);

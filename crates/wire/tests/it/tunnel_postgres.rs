@@ -58,7 +58,7 @@ impl Postgres {
         let postgres = Self {
             programs,
             directory,
-            address: Endpoint::nowhere().await,
+            address: Endpoint::nowhere(),
             server: None,
         };
         let data = postgres.data();
@@ -95,10 +95,16 @@ impl Postgres {
         ] {
             server.args(["-c", setting]);
         }
-        server.stdout(Stdio::null()).stderr(Stdio::null());
-        self.server = Some(server.spawn().unwrap());
+        let log = self.directory.path().join("log");
+        let said = fs::File::create(&log).unwrap();
+        server.stdout(Stdio::null()).stderr(said);
+        let mut running = server.spawn().unwrap();
         let is_ready = async {
             loop {
+                if let Some(ended) = running.try_wait().unwrap() {
+                    let said = fs::read_to_string(&log).unwrap_or_default();
+                    panic!("PostgreSQL has ended with {ended}:\n{said}");
+                }
                 let mut ask = Command::new(self.programs.join("pg_isready"));
                 ask.args(["-q", "-h", "127.0.0.1", "-p", &port]);
                 if ask.status().await.unwrap().success() {
@@ -108,6 +114,7 @@ impl Postgres {
             }
         };
         in_time("the server is ready", is_ready).await;
+        self.server = Some(running);
     }
 }
 

@@ -21,6 +21,8 @@ use crate::{
 };
 
 const CLIENTS: usize = 100;
+/// What takes nothing for so long takes no more. A machine that stalls takes nothing for some seconds.
+const NO_MORE: Duration = Duration::from_secs(4);
 /// Answers that nobody reads. Fewer, as the kernel keeps megabytes of each.
 const UNREAD: usize = 30;
 /// What may be held by all.
@@ -48,7 +50,7 @@ async fn pour(client: &mut Client, is_chunked: bool) -> usize {
             }
             std::io::Result::Ok(())
         };
-        match timeout(Duration::from_secs(1), writes).await {
+        match timeout(NO_MORE, writes).await {
             Ok(Ok(())) => sent += piece.len(),
             Ok(Err(_)) | Err(_) => return sent,
         }
@@ -131,7 +133,7 @@ async fn pour_http2(mut body: h2::SendStream<Bytes>) -> usize {
     loop {
         body.reserve_capacity(PIECE.len());
         let window = poll_fn(|context| body.poll_capacity(context));
-        match timeout(Duration::from_secs(1), window).await {
+        match timeout(NO_MORE, window).await {
             Ok(Some(Ok(window))) => {
                 let piece = Bytes::from_static(&PIECE[..window.min(PIECE.len())]);
                 sent += piece.len();
@@ -194,7 +196,7 @@ async fn http2_bodies_without_an_end() {
     );
     drop(connections);
     bed.main.waiting(0).await;
-    assert_eq!(bed.room.held(), Room::default());
+    bed.holds_nothing("all have gone").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

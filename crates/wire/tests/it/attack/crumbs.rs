@@ -14,7 +14,7 @@ use super::{
     resident,
 };
 use crate::{
-    bed::{Bed, in_time},
+    bed::{Bed, in_time, is_so},
     client::Client,
 };
 
@@ -34,8 +34,18 @@ fn bed() -> Bed {
     })
 }
 
-/// What is held when nothing has changed for a while. While a body is read, more is counted for moments.
-async fn settled(bed: &Bed) -> Room {
+/// What is held when so much is there and nothing has changed for a while. While a body is read, more is counted for
+/// moments.
+async fn settled(bed: &Bed, wanted: usize) -> Room {
+    is_so("all of it is there", || {
+        let held = bed.room.held();
+        if held.bytes >= wanted {
+            Ok(())
+        } else {
+            Err(held)
+        }
+    })
+    .await;
     let mut last = (bed.room.held(), Instant::now());
     while last.1.elapsed() < Duration::from_millis(300) {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -79,12 +89,11 @@ async fn chunks_of_one_byte() {
         client.send(&chunks).await;
         clients.push(client);
     }
-    let held = settled(&bed).await;
-    assert!(held.bytes >= CLIENTS * CHUNKS, "{held:?}");
+    let held = settled(&bed, CLIENTS * CHUNKS).await;
     assert_grown_by_less_than(before, held.bytes + CLIENTS * EACH);
     drop(clients);
     bed.main.waiting(0).await;
-    assert_eq!(bed.room.held(), Room::default());
+    bed.holds_nothing("all have gone").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -153,13 +162,12 @@ async fn http2_frames_of_one_byte() {
         }
         clients.push(client);
     }
-    let held = settled(&bed).await;
-    assert!(held.bytes >= CONNECTIONS * STREAMS * FRAMES, "{held:?}");
+    let held = settled(&bed, CONNECTIONS * STREAMS * FRAMES).await;
     // Twice, since each has many requests.
     assert_grown_by_less_than(before, held.bytes + CONNECTIONS * 2 * EACH);
     drop(clients);
     bed.main.waiting(0).await;
-    assert_eq!(bed.room.held(), Room::default());
+    bed.holds_nothing("all have gone").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -182,9 +190,9 @@ async fn http2_frames_in_a_hurry() {
         let _ = timeout(Duration::from_secs(1), client.stream.write_all(&hurry)).await;
         clients.push(client);
     }
-    let held = settled(&bed).await;
+    let held = settled(&bed, 0).await;
     assert_grown_by_less_than(before, held.bytes + CONNECTIONS * (WINDOW + EACH));
     drop(clients);
     bed.main.waiting(0).await;
-    assert_eq!(bed.room.held(), Room::default());
+    bed.holds_nothing("all have gone").await;
 }

@@ -125,8 +125,8 @@ async fn streams_that_are_reset_at_once_end_the_connection() {
         bed.open(Open::Request, 0).await;
         bed.open(Open::Connection, 0).await;
     }
-    assert_eq!(held.backend.line_state().waiting, 0);
-    assert_eq!(bed.room.held().requests, 0);
+    held.waiting(0).await;
+    bed.holds_nothing("all were given up").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

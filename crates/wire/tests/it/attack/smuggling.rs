@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{io::AsyncWriteExt, time::timeout};
 
 use crate::{
-    bed::Bed,
+    bed::{Bed, PATIENCE},
     endpoint::{Recorder, Seen},
 };
 
@@ -242,7 +242,7 @@ async fn nothing_is_smuggled_held_or_not() {
     let mut wrong = Vec::new();
     for (name, bytes, fate) in [lines(), sizes(), others()].concat() {
         for is_held in [false, true] {
-            let trial = timeout(Duration::from_secs(5), become_of(&bytes, is_held));
+            let trial = timeout(PATIENCE / 2, become_of(&bytes, is_held));
             let Ok(got) = trial.await else {
                 wrong.push(format!(
                     "{name}, held: {is_held}: {fate:?}, but neither answer nor end"
