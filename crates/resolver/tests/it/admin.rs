@@ -16,7 +16,7 @@ use weir_resolver::{
 };
 use weir_wire::client::Silent;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Status, headers and body of one answer.
 async fn ask(port: u16, line: &str) -> (u16, String, String) {

@@ -30,7 +30,9 @@ use weir_resolver::{
     wake::{Wake, WakeSettings, client::OperatorClient},
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
+/// A signal that hangs is given up after this; one that is answered must not be, on a machine that stalls.
+const GIVEN_UP: Duration = Duration::from_secs(3);
 const RETRY: Duration = Duration::from_millis(200);
 
 /// What the operator does with a signal.
@@ -94,7 +96,7 @@ fn operator(listener: TcpListener, acts: &[Act]) -> mpsc::Receiver<Heard> {
 fn client(address: SocketAddr, token: &std::path::Path) -> OperatorClient {
     let url = format!("http://{address}").parse().unwrap();
     let client = OperatorClient::new(&url, token.to_owned()).unwrap();
-    client.with_patience(Duration::from_millis(300), PATIENCE)
+    client.with_patience(GIVEN_UP, PATIENCE)
 }
 
 async fn next(heard: &mut mpsc::Receiver<Heard>) -> Heard {
@@ -106,10 +108,8 @@ async fn next(heard: &mut mpsc::Receiver<Heard>) -> Heard {
 async fn a_signal_is_repeated_until_it_is_answered_and_while_it_is_wanted() {
     let directory = tempfile::tempdir().unwrap();
     let token = directory.path().join("token");
-    // A port on which nobody listens yet.
-    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
+    // A port on which nobody listens yet, and nobody else will.
+    let address = SocketAddr::from(([127, 0, 0, 1], weir_lab::ports::free()));
 
     let metrics = Metrics::new();
     let (answered, mut answers) = mpsc::channel(100);
@@ -224,7 +224,7 @@ async fn a_signal_without_an_answer_is_sent_again_beside_the_first() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let mut heard = operator(listener, &[Act::Hang; 100]);
-    let client = self::client(address, nowhere).with_patience(another_after * 20, another_after);
+    let client = self::client(address, nowhere).with_patience(GIVEN_UP, another_after);
     assert!(client.signal(&web, 1).await.is_err());
     let mut count = 0;
     while heard.try_recv().is_ok() {

@@ -26,7 +26,7 @@ use tokio_rustls::TlsAcceptor;
 use super::*;
 use ::http::{HeaderName, HeaderValue, header::HOST, uri::PathAndQuery};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 async fn ask(address: SocketAddr, action: &Action) -> Outcome {
     let asker = Asker::new().unwrap();

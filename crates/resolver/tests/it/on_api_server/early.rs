@@ -233,15 +233,13 @@ async fn story(namespace: &Namespace, internal: u16, port: u16) {
     // The pod goes, and with it what was known of it, though a slice still names it.
     let now = DeleteParams::default().grace_period(0);
     pods.delete("web-1", &now).await.expect("deleted");
-    let held = weir_lab::eventually(PATIENCE, "requests are held again", || async {
-        let mut request = Box::pin(get(port, "/"));
-        match timeout(Duration::from_millis(200), &mut request).await {
-            Ok(answer) => Err(format!("{answer:?}")),
-            Err(_) => Ok(request),
+    weir_lab::eventually(PATIENCE, "requests are held again", || async {
+        // Either it is answered, as long as the pod is known, or it is seen to be held.
+        tokio::select! {
+            answer = get(port, "/") => Err(format!("{answer:?}")),
+            () = until(internal, "/debug/held", "no endpoint is ready") => Ok(()),
         }
     })
     .await;
-    until(internal, "/debug/held", "no endpoint is ready").await;
-    drop(held);
     serving.abort();
 }
