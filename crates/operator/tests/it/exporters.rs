@@ -87,10 +87,7 @@ async fn one_that_never_answers_is_given_up() {
 
 #[tokio::test]
 async fn nobody_there_is_said() {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    drop(listener);
-    let exporters = Exporters::new(port);
+    let exporters = Exporters::new(weir_lab::ports::free());
     let nobody = exporters.ask(Some(Ipv4Addr::LOCALHOST.into()), false).await;
     assert_eq!(nobody.unwrap_err().reason(), "unreachable");
     let nowhere = exporters.ask(None, false).await;

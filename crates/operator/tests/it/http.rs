@@ -9,7 +9,7 @@ use tokio::{
     time::timeout,
 };
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What was answered.
 #[derive(Debug)]

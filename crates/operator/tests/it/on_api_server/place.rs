@@ -41,10 +41,13 @@ async fn a_full_node_is_marked_and_nothing_is_left_behind() {
     let lab = Lab::new("place").await;
     let (a, b) = (lab.node("a").await, lab.node("b").await);
     b.refuses_filter();
+    // Else it might be measured before anybody has seen what it was at first.
+    a.is_silent(true);
     let operator = lab.operator(&[]);
     lab.create("web", &json!({ "clearPercent": "50" })).await;
     lab.until_label(&a, &key("web"), Some("true"), "new nodes are unfit at once")
         .await;
+    a.is_silent(false);
     lab.until_label(&a, &key("web"), Some("false"), "until they are measured")
         .await;
     lab.until_label(&b, &key("web"), Some("false"), "one without the filter too")
@@ -126,6 +129,9 @@ async fn the_deployment_is_the_users_and_its_replicas_are_whoever_scales_it() {
         (&*owner.kind, owner.controller),
         ("TrafficWatch", Some(true))
     );
+
+    lab.until_label(&a, &key("web"), Some("false"), "the node is judged")
+        .await;
 
     // Somebody scales it; a new leader finds everything as it is, and leaves it.
     let params = PatchParams::default();

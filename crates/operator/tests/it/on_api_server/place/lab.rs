@@ -54,6 +54,8 @@ pub(super) struct Lab {
     pub(super) namespace: Namespace,
     /// Exporters of one test share a port and have an address each.
     port: u16,
+    /// Keeps the port: who listens on all addresses is given another one.
+    _port: TcpListener,
     first: Ipv4Addr,
     nodes: Mutex<Vec<String>>,
 }
@@ -73,6 +75,7 @@ struct Counters {
     requests: u64,
     refusals: u64,
     refuses_filter: bool,
+    is_silent: bool,
 }
 
 pub(super) struct Operator {
@@ -102,7 +105,7 @@ impl Lab {
                 watches.list(&ListParams::default()).await.map(drop)
             })
             .await;
-        // A free port on one address is most likely free on its neighbours, which nobody else uses.
+        // A port that is ours on one address is free on its neighbours, which nobody else uses.
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let [high, low] = port.to_be_bytes();
@@ -110,6 +113,7 @@ impl Lab {
             server,
             namespace,
             port,
+            _port: listener,
             first: Ipv4Addr::new(127, high.max(1), low, 1),
             nodes: Mutex::default(),
         }
@@ -132,6 +136,7 @@ impl Lab {
             requests: 0,
             refusals: 0,
             refuses_filter: false,
+            is_silent: false,
         }));
         let listener = TcpListener::bind(SocketAddr::new(address.into(), self.port)).await;
         let listener = listener.expect("an address on loopback");
@@ -326,6 +331,11 @@ impl TestNode {
         });
     }
 
+    /// It answers that it cannot, until it is told to speak.
+    pub(super) fn is_silent(&self, is_silent: bool) {
+        self.with(|counters| counters.is_silent = is_silent);
+    }
+
     /// It answers 400 to who asks for some collectors alone.
     pub(super) fn refuses_filter(&self) {
         self.with(|counters| counters.refuses_filter = true);
@@ -382,6 +392,9 @@ async fn tell(
 ) -> (StatusCode, String) {
     let mut counters = counters.lock().unwrap_or_else(PoisonError::into_inner);
     counters.requests += 1;
+    if counters.is_silent {
+        return (StatusCode::SERVICE_UNAVAILABLE, "not yet".to_owned());
+    }
     if counters.refuses_filter && query.is_some() {
         counters.refusals += 1;
         return (StatusCode::BAD_REQUEST, "disabled collector".to_owned());
