@@ -7,6 +7,9 @@ use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams}
 use kube::{Client, Error, ResourceExt};
 use serde_json::Value;
 
+/// Hundreds of schemas are much work for a machine that has other things to do.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
+
 /// One complaint of the API server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Complaint {
@@ -28,10 +31,9 @@ pub(crate) async fn install(client: &Client, crd: &Value) {
         .unwrap_or_else(|error| panic!("{name} is not accepted: {error}"));
     let generation = applied.metadata.generation;
 
-    // Established is written before the API server serves a version, and a changed schema may take
-    // a moment to be in force: the object that is asked for here is the proof of the first, the
-    // generation that the acceptance was observed at of the second.
-    let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
+    // Established is written before the API server serves a version: the object that is asked for here is the proof. A schema
+    // that was changed may take a moment longer to be in force, see `upgrade`.
+    let deadline = tokio::time::Instant::now() + PATIENCE;
     loop {
         let now = crds.get(name).await.expect("the definition");
         let established = now
@@ -44,7 +46,7 @@ pub(crate) async fn install(client: &Client, crd: &Value) {
         }
         assert!(
             tokio::time::Instant::now() < deadline,
-            "{name} is not served after 60 s: {now:?}"
+            "{name} is not served after {PATIENCE:?}: {now:?}"
         );
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -9,7 +9,7 @@ use weir_api::hold::{ElastiService, Mode};
 use weir_api::place::TrafficWatch;
 use weir_api::steer::TrafficSchedule;
 
-use super::objects::{api, dynamic, install, resource};
+use super::objects::{PATIENCE, api, dynamic, install, resource};
 use super::older::old_definition;
 use crate::table;
 
@@ -27,11 +27,38 @@ async fn objects_of_the_older_systems_live_on_under_our_definitions() {
     }
     for kind in Kind::ALL {
         install(&client, &json!(kind.crd())).await;
+        is_in_force(&client, namespace.name(), kind).await;
     }
 
     elasti_services(&namespace.api()).await;
     traffic_schedules(&namespace.api()).await;
     traffic_watches(&namespace.api()).await;
+}
+
+/// Waits until the API server goes by our schema, which it does a moment after it has taken it: until then it fills in no
+/// default that the older one does not have.
+async fn is_in_force(client: &Client, namespace: &str, kind: Kind) {
+    let pointer = match kind {
+        Kind::ElastiService => "/spec/earlyReadiness",
+        Kind::TrafficSchedule => "/spec/scheduler/budgetWindow",
+        Kind::TrafficWatch => "/spec/direction",
+    };
+    let resource = resource(&json!(kind.crd()), "v1alpha1");
+    let objects = api(client, namespace, &resource);
+    let base = dynamic(&table::base(kind), &resource);
+    let dry_run = PostParams {
+        dry_run: true,
+        ..PostParams::default()
+    };
+    weir_lab::eventually(PATIENCE, "our schema is in force", || async {
+        let made = objects.create(&dry_run, &base).await;
+        let made = json!(made.map_err(|error| error.to_string())?);
+        match made.pointer(pointer) {
+            Some(_) => Ok(()),
+            None => Err(made.to_string()),
+        }
+    })
+    .await;
 }
 
 async fn elasti_services(objects: &Api<ElastiService>) {
