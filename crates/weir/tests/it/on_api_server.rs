@@ -8,11 +8,15 @@ mod place;
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
-use weir_lab::ApiServer;
+use weir_lab::{ApiServer, eventually};
 
 use crate::output_of;
+
+/// What the API server does a moment later it does in seconds; the machine may be busy.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 #[tokio::test]
 async fn the_resources_are_installed_explained_and_listed_with_kubectl() {
@@ -51,29 +55,31 @@ async fn the_resources_are_installed_explained_and_listed_with_kubectl() {
         "applying again changes nothing"
     );
 
-    let established = [
-        "wait",
-        "--for=condition=Established",
-        "--timeout=60s",
-        "crd",
-        "--all",
-    ];
-    kubectl(&k8s, &established, "");
-    explains(&k8s);
+    are_served(&k8s).await;
+    explains(&k8s).await;
     lists(&k8s);
 }
 
-/// Every field has a text, also far down.
-fn explains(k8s: &ApiServer) {
-    let triggers = kubectl(
-        k8s,
-        &[
-            "explain",
-            "elastiservice.spec.triggers",
-            "--recursive=false",
-        ],
-        "",
-    );
+/// Waits until objects of all definitions that are there can be read and written.
+///
+/// `kubectl wait` alone is no proof: it fails on a definition that nobody has looked at yet, and what is established is
+/// served, and told to who asks what there is, a moment later.
+async fn are_served(k8s: &ApiServer) {
+    let names = kubectl(k8s, &["get", "crd", "-o", "name"], "");
+    let plurals = names.lines().filter_map(|name| name.split_once('/'));
+    let plurals: Vec<&str> = plurals.map(|(_, name)| name).collect();
+    let line = ["get", "--all-namespaces", &plurals.join(",")];
+    let what = "objects of all definitions are served";
+    eventually(PATIENCE, what, async || tried(k8s, &line)).await;
+}
+
+/// Every field has a text, also far down. The API server tells of them some seconds after it serves the objects.
+async fn explains(k8s: &ApiServer) {
+    let explained = async |path: &str| {
+        let line = ["explain", path, "--recursive=false"];
+        eventually(PATIENCE, path, async || tried(k8s, &line)).await
+    };
+    let triggers = explained("elastiservice.spec.triggers").await;
     for part in [
         "FIELDS:",
         "type\t<string> -required-",
@@ -97,7 +103,7 @@ fn explains(k8s: &ApiServer) {
         "trafficwatch.spec.rebalance",
         "trafficwatch.status.nodes",
     ] {
-        let text = kubectl(k8s, &["explain", path], "");
+        let text = explained(path).await;
         assert!(!text.contains("<no description>"), "{path}:\n{text}");
         assert!(text.contains("FIELDS:"), "{path}:\n{text}");
     }
@@ -155,8 +161,26 @@ fn versions(k8s: &ApiServer) -> Vec<(String, String)> {
         .collect()
 }
 
+/// What kubectl says, whether it likes it or not.
+fn tried(k8s: &ApiServer, arguments: &[&str]) -> Result<String, String> {
+    let output = k8s.kubectl().args(arguments).output();
+    let output = output.expect("kubectl runs");
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
 /// What kubectl wrote; it must have succeeded.
 fn kubectl(k8s: &ApiServer, arguments: &[&str], input: &str) -> String {
+    let (is_success, said) = said(k8s, arguments, input);
+    assert!(is_success, "kubectl {arguments:?}: {said}");
+    said
+}
+
+/// Whether kubectl succeeded, and what it wrote; where it did not, with what it complains about.
+fn said(k8s: &ApiServer, arguments: &[&str], input: &str) -> (bool, String) {
     let mut command: Command = k8s.kubectl();
     let mut child = command
         .args(arguments)
@@ -165,16 +189,18 @@ fn kubectl(k8s: &ApiServer, arguments: &[&str], input: &str) -> String {
         .stderr(Stdio::piped())
         .spawn()
         .expect("kubectl runs");
-    child
+    // If it has ended already, its own complaint says more.
+    let _ = child
         .stdin
         .take()
         .expect("stdin")
-        .write_all(input.as_bytes())
-        .expect("kubectl reads");
+        .write_all(input.as_bytes());
     let output = child.wait_with_output().expect("an end");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "kubectl {arguments:?}: {stderr}");
-    String::from_utf8(output.stdout).expect("text")
+    let mut said = String::from_utf8(output.stdout).expect("text");
+    if !output.status.success() {
+        said.push_str(&String::from_utf8_lossy(&output.stderr));
+    }
+    (output.status.success(), said)
 }
 
 const OBJECTS: &str = r#"

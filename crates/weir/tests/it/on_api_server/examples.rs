@@ -10,7 +10,7 @@ use weir_lab::{
     tools::crds::{self, Crds},
 };
 
-use super::kubectl;
+use super::{are_served, kubectl, manifests::is_kept};
 use crate::output_of;
 
 /// One of each form that users have.
@@ -52,20 +52,13 @@ async fn every_example_is_taken_as_it_is() {
     for theirs in [&crds::KEDA, &crds::ROLLOUTS] {
         define(&k8s, theirs);
     }
-    let established = [
-        "wait",
-        "--for=condition=Established",
-        "--timeout=60s",
-        "crd",
-        "--all",
-    ];
-    kubectl(&k8s, &established, "");
+    are_served(&k8s).await;
     // As users do it, all at once; `strict` refuses a field that nobody knows.
     let all = directory();
     let all = all.to_str().expect("text");
     let apply = ["apply", "--server-side", "--validate=strict", "-f", all];
     kubectl(&k8s, &apply, "");
-    kubectl(&k8s, &["diff", "--server-side", "-f", all], "");
+    is_kept(&k8s, &["-f", all], "").await;
     for form in FORMS {
         let kept = kubectl(&k8s, &["get", "-f", "-", "-o", "json"], &example(form));
         let kept: Value = serde_json::from_str(&kept).expect("JSON");

@@ -4,16 +4,16 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use weir_lab::ApiServer;
+use weir_lab::{ApiServer, eventually};
 
-use super::kubectl;
+use super::{PATIENCE, kubectl, said};
 use crate::output_of;
 
 /// A warning, say of a pod that the namespace's level forbids, is an error here.
 pub(super) const APPLY: [&str; 5] = ["apply", "--server-side", "--warnings-as-errors", "-f", "-"];
 
 /// Applies it twice; what there is afterwards.
-fn install(k8s: &ApiServer, arguments: &[&str]) -> Vec<Value> {
+async fn install(k8s: &ApiServer, arguments: &[&str]) -> Vec<Value> {
     let yaml = output_of(&[&["manifests", "--only", "hold"], arguments].concat());
     let first = kubectl(k8s, &APPLY, &yaml);
     let printed: Vec<Value> = serde_saphyr::from_multiple(&yaml).expect("YAML");
@@ -25,12 +25,23 @@ fn install(k8s: &ApiServer, arguments: &[&str]) -> Vec<Value> {
         before,
         "applying again changes nothing"
     );
-    // `diff` fails if the server would make anything else of it.
-    kubectl(k8s, &["diff", "--server-side", "-f", "-"], &yaml);
+    is_kept(k8s, &["-f", "-"], &yaml).await;
     let json = output_of(&[&["manifests", "--format", "json"], arguments].concat());
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["items"].as_array().expect("items"), &printed);
     printed
+}
+
+/// Waits until `diff` finds nothing that the server would make else of it. It compares what is there with what would be
+/// there, and controllers write a status in between.
+pub(super) async fn is_kept(k8s: &ApiServer, files: &[&str], input: &str) {
+    let line = [&["diff", "--server-side"], files].concat();
+    let what = "the server keeps all of it";
+    eventually(PATIENCE, what, async || {
+        let (is_kept, said) = said(k8s, &line, input);
+        is_kept.then_some(()).ok_or(said)
+    })
+    .await;
 }
 
 /// A spec's generation says whether it changed. Where there is none, the version of the object does.
@@ -67,11 +78,21 @@ pub(super) fn may(k8s: &ApiServer, part: &str, what: &[&str]) -> bool {
     }
 }
 
+/// Waits until this part may do this: the API server follows roles a moment after they were written. What a part may not
+/// do is asked after that.
+pub(super) async fn comes_to_be_allowed(k8s: &ApiServer, part: &str, what: &[&str]) {
+    let told = format!("{part} may {}", what.join(" "));
+    eventually(PATIENCE, &told, async || {
+        may(k8s, part, what).then_some(()).ok_or("no")
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn hold_is_installed_for_all_namespaces() {
     let k8s = weir_lab::fresh_api_server().await;
     // Groups that are not there are no hindrance: Rollouts and KEDA may come later.
-    let installed = install(&k8s, &[]);
+    let installed = install(&k8s, &[]).await;
     let kinds: Vec<&str> = installed
         .iter()
         .filter_map(|it| it["kind"].as_str())
@@ -89,7 +110,7 @@ async fn hold_is_installed_for_all_namespaces() {
         &["create", "events.events.k8s.io", "-n", "shop"],
     ] {
         let what = with_subresource(what);
-        assert!(may(&k8s, "operator", &words(&what)), "operator: {what:?}");
+        comes_to_be_allowed(&k8s, "operator", &words(&what)).await;
         assert!(!may(&k8s, "resolver", &words(&what)), "resolver: {what:?}");
     }
     for what in [
@@ -98,12 +119,13 @@ async fn hold_is_installed_for_all_namespaces() {
         &["watch", "endpointslices", "-n", "shop"],
     ] {
         for part in ["operator", "resolver"] {
-            assert!(may(&k8s, part, what), "{part}: {what:?}");
+            comes_to_be_allowed(&k8s, part, what).await;
         }
     }
     // Their probes are read, by which the resolver asks pods that start.
     let pods = &["watch", "pods", "-n", "shop"];
-    assert!(may(&k8s, "resolver", pods) && !may(&k8s, "operator", pods));
+    comes_to_be_allowed(&k8s, "resolver", pods).await;
+    assert!(!may(&k8s, "operator", pods));
     for what in [
         &["get", "secrets", "-n", "shop"][..],
         &["get", "pods", "-n", "shop", "--subresource=exec"],
@@ -144,7 +166,7 @@ async fn hold_is_installed_for_some_namespaces_and_has_no_rights_elsewhere() {
         kubectl(&k8s, &["create", "namespace", namespace], "");
     }
     let only = ["--watch-namespace", "shop", "--watch-namespace", "blog"];
-    let installed = install(&k8s, &only);
+    let installed = install(&k8s, &only).await;
     let over_all = |it: &&Value| {
         let kind = it["kind"].as_str().unwrap_or_default();
         kind.starts_with("ClusterRole")
@@ -165,7 +187,11 @@ async fn hold_is_installed_for_some_namespaces_and_has_no_rights_elsewhere() {
             ("resolver", ["list", "pods"]),
         ] {
             let what = [&what[..], &["-n", namespace]].concat();
-            assert_eq!(may(&k8s, part, &what), expected, "{part}: {what:?}");
+            if expected {
+                comes_to_be_allowed(&k8s, part, &what).await;
+            } else {
+                assert!(!may(&k8s, part, &what), "{part}: {what:?}");
+            }
         }
     }
     assert!(!may(&k8s, "operator", &["create", "tokenreviews"]));

@@ -8,34 +8,21 @@ use std::{
     net::{SocketAddr, TcpListener},
     process::{Child, Stdio},
     thread,
-    time::Duration,
 };
 
 use serde_json::{Value, json};
 use weir_lab::{ApiServer, eventually};
 
 use super::{
-    kubectl,
-    manifests::{APPLY, may, versions, with_subresource, words},
+    PATIENCE, kubectl,
+    manifests::{APPLY, comes_to_be_allowed, is_kept, may, versions, with_subresource, words},
+    tried,
 };
 use crate::{output_of, weir};
 
 const OPERATOR: &str = "--as=system:serviceaccount:weir:weir-operator";
-/// The API server takes some seconds to follow a policy.
-const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What kubectl says, whether it likes it or not.
-fn tried(k8s: &ApiServer, arguments: &[&str]) -> Result<String, String> {
-    let output = k8s.kubectl().args(arguments).output();
-    let output = output.expect("kubectl runs");
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    } else {
-        Err(String::from_utf8_lossy(&output.stderr).into_owned())
-    }
-}
-
-fn install(k8s: &ApiServer) {
+async fn install(k8s: &ApiServer) {
     let yaml = output_of(&["manifests", "--only", "place"]);
     kubectl(k8s, &APPLY, &yaml);
     let before = versions(k8s, &yaml);
@@ -45,8 +32,7 @@ fn install(k8s: &ApiServer) {
         before,
         "applying again changes nothing"
     );
-    // `diff` fails if the server would make anything else of it.
-    kubectl(k8s, &["diff", "--server-side", "-f", "-"], &yaml);
+    is_kept(k8s, &["-f", "-"], &yaml).await;
 }
 
 fn watch(name: &str, action: &str) -> String {
@@ -69,7 +55,7 @@ fn watch(name: &str, action: &str) -> String {
 #[tokio::test]
 async fn place_is_installed_with_the_rights_that_it_needs() {
     let k8s = weir_lab::fresh_api_server().await;
-    install(&k8s);
+    install(&k8s).await;
     for what in [
         &["watch", "trafficwatches", "-n", "shop"][..],
         &["patch", "trafficwatches", "-n", "shop"],
@@ -86,7 +72,7 @@ async fn place_is_installed_with_the_rights_that_it_needs() {
         &["create", "events.events.k8s.io", "-n", "shop"],
     ] {
         let what = with_subresource(what);
-        assert!(may(&k8s, "operator", &words(&what)), "{what:?}");
+        comes_to_be_allowed(&k8s, "operator", &words(&what)).await;
     }
     for what in [
         &["get", "secrets", "-n", "shop"][..],
@@ -111,7 +97,7 @@ async fn place_is_installed_with_the_rights_that_it_needs() {
 #[tokio::test]
 async fn the_operator_changes_its_own_keys_on_nodes_and_nothing_else() {
     let k8s = weir_lab::fresh_api_server().await;
-    install(&k8s);
+    install(&k8s).await;
     let node = json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": { "name": "a", "labels": { "pool": "blue" }, "annotations": { "note": "x" } },
@@ -195,7 +181,7 @@ async fn the_operator_changes_its_own_keys_on_nodes_and_nothing_else() {
 #[tokio::test]
 async fn who_writes_a_watch_may_make_its_deployment() {
     let k8s = weir_lab::fresh_api_server().await;
-    install(&k8s);
+    install(&k8s).await;
     kubectl(&k8s, &["create", "namespace", "shop"], "");
     let bind = |name: &str, role: &str| {
         let role = format!("--clusterrole={role}");
@@ -270,7 +256,7 @@ fn exporter() -> SocketAddr {
 #[tokio::test]
 async fn the_operator_does_all_with_the_rights_that_it_has() {
     let k8s = weir_lab::fresh_api_server().await;
-    install(&k8s);
+    install(&k8s).await;
     let directory = tempfile::tempdir().expect("a directory");
     let kubeconfig = directory.path().join("kubeconfig");
     let line = ["config", "view", "--raw", "--flatten", "-o", "json"];
