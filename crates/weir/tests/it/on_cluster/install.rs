@@ -81,7 +81,7 @@ pub(super) fn is_rolled_out(cluster: &TestCluster, namespace: &str, deployment: 
     let what = format!("deployment/{deployment}");
     let mut kubectl = cluster.kubectl();
     kubectl.args(["-n", namespace, "rollout", "status", &what]);
-    let output = kubectl.arg("--timeout=120s").output();
+    let output = kubectl.arg("--timeout=300s").output();
     let output = output.expect("kubectl runs");
     assert!(output.status.success(), "{deployment}: {output:?}");
 }

@@ -1,12 +1,20 @@
 //! Objects of a namespace as JSON: some of their kinds are no types here, and tests look at single fields.
 
+use std::{pin::pin, time::Duration};
+
+use futures_util::StreamExt;
 use kube::{
     Api, Client, ResourceExt,
     api::{
         ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams,
+        WatchEvent, WatchParams,
     },
 };
 use serde_json::Value;
+use tokio::time::{sleep, timeout};
+
+/// Between two attempts to follow an object.
+const GLANCE: Duration = Duration::from_millis(100);
 
 /// What tests read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +124,50 @@ impl Objects {
         if let Err(error) = api.patch(name, &parameters, &Patch::Merge(change)).await {
             panic!("{} {name} cannot be changed: {error}", kind.name());
         }
+    }
+
+    /// Waits until one of its versions is so, and misses none: looks from time to time would, where it is so for moments.
+    /// Otherwise, its last status.
+    pub(super) async fn becomes(
+        &self,
+        kind: Kind,
+        name: &str,
+        patience: Duration,
+        is_so: impl Fn(&Value) -> bool,
+    ) -> Result<(), String> {
+        let mut last = format!("there is no {} {name}", kind.name());
+        let follow = async {
+            loop {
+                let Some(now) = self.find(kind, name).await else {
+                    sleep(GLANCE).await;
+                    continue;
+                };
+                if is_so(&now) {
+                    return;
+                }
+                last = now["status"].to_string();
+                let version = now["metadata"]["resourceVersion"].as_str();
+                let only = WatchParams::default().fields(&format!("metadata.name={name}"));
+                let api = self.api(kind);
+                let Ok(events) = api.watch(&only, version.expect("a version")).await else {
+                    sleep(GLANCE).await;
+                    continue;
+                };
+                let mut events = pin!(events);
+                // Its end is no word of the object: then it is looked at anew.
+                while let Some(Ok(WatchEvent::Added(next) | WatchEvent::Modified(next))) =
+                    events.next().await
+                {
+                    let next = serde_json::to_value(next).expect("JSON");
+                    if is_so(&next) {
+                        return;
+                    }
+                    last = next["status"].to_string();
+                }
+            }
+        };
+        let became = timeout(patience, follow).await;
+        became.map_err(|_| format!("not after {patience:?}; last seen: {last}"))
     }
 
     /// As it is now, if it is there.

@@ -17,11 +17,11 @@ const NAMESPACE: &str = "weir-place";
 const EXPORTERS: &str = "weir-place-exporter";
 const EXPORTER_IMAGE: &str = "localhost/node-exporter:place-test";
 /// A few readings of five seconds each, a pod that starts, and a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_mins(4);
 /// What the nodes' interfaces are said to carry, in bits a second. They are virtual, and could do more.
-const CAPACITY: u64 = 400_000_000;
-/// Answers of a mebibyte each second: some 340 Mbit/s.
-const ANSWERS: u32 = 40;
+const CAPACITY: u64 = 80_000_000;
+/// Answers of a mebibyte each second: some 67 Mbit/s, which a machine with other things to do can send as well.
+const ANSWERS: u32 = 8;
 
 /// Place, installed until it is dropped.
 struct Place {
@@ -52,9 +52,9 @@ impl Place {
         self.namespace.name()
     }
 
-    /// The state of each node, as its label has it.
-    fn labels(&self) -> BTreeMap<String, String> {
-        let nodes = self.cluster.get("/api/v1/nodes").expect("nodes");
+    /// The state of each node, as its label has it; none if the API server takes too long to say.
+    fn labels(&self) -> Option<BTreeMap<String, String>> {
+        let nodes = self.cluster.get("/api/v1/nodes")?;
         let nodes: Value = serde_json::from_slice(&nodes).expect("JSON");
         let nodes = nodes["items"].as_array().expect("a list").iter();
         let key = unfit_label_key(self.label());
@@ -65,7 +65,7 @@ impl Place {
                 state.to_owned(),
             ))
         });
-        states.collect()
+        Some(states.collect())
     }
 
     async fn until_labels(&self, what: &str, unfit: &[&str]) {
@@ -75,7 +75,7 @@ impl Place {
             .collect();
         let look = || async {
             let labels = self.labels();
-            if labels == expected {
+            if labels.as_ref() == Some(&expected) {
                 return Ok(());
             }
             let watch = self.objects.find(Kind::TrafficWatch, "web").await;
@@ -238,7 +238,7 @@ async fn pods_keep_off_a_node_that_sends_too_much_until_it_does_not() {
             .find(Kind::TrafficWatch, "web")
             .await
             .is_none();
-        (labels.is_empty() && is_gone)
+        (labels.as_ref().is_some_and(BTreeMap::is_empty) && is_gone)
             .then_some(())
             .ok_or_else(|| format!("{labels:?}"))
     };

@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Longer than anything here takes: a pod that starts on a busy machine is the slowest.
-pub(super) const PATIENCE: Duration = Duration::from_secs(90);
+pub(super) const PATIENCE: Duration = Duration::from_mins(3);
 /// A resolver accepts at once.
 const CONNECT: Duration = Duration::from_secs(1);
 /// So many in a row do not go past a pod by chance.
@@ -136,17 +136,15 @@ impl Bed {
         .await;
     }
 
-    /// Waits until it is in this phase.
+    /// Waits until it is in this phase, or has been since this was asked: some last for seconds only.
     pub(super) async fn is_in_phase(&self, echo: &Echo, phase: &str) {
-        self.until(&format!("{} is {phase}", echo.name), || async {
-            let status = self.status(echo).await;
-            if status["phase"] == phase {
-                Ok(())
-            } else {
-                Err(format!("status: {status}"))
-            }
-        })
-        .await;
+        let is_so = |object: &Value| object["status"]["phase"] == phase;
+        let kind = Kind::ElastiService;
+        let became = self.objects.becomes(kind, echo.name, PATIENCE, is_so).await;
+        // Said with what Kubernetes has to say.
+        let what = format!("{} is {phase}", echo.name);
+        let look = || async { became.clone() };
+        self.namespace.eventually(Duration::ZERO, &what, look).await;
     }
 
     /// Waits until its pods have gone and connections to the Service go to resolvers alone: kube-proxy follows up to a second
@@ -233,6 +231,20 @@ impl Bed {
             .collect();
         addresses.sort();
         addresses
+    }
+
+    /// Waits until the slice holds the resolvers that are ready, and no others.
+    pub(super) async fn leads_to_all_resolvers(&self, echo: &Echo) {
+        self.until("the slice holds all resolvers", || async {
+            let resolvers = self.resolvers().await;
+            let slice = self.slice(echo).await;
+            if !resolvers.is_empty() && slice.as_ref() == Some(&resolvers) {
+                Ok(())
+            } else {
+                Err(format!("{slice:?}, and {resolvers:?} are ready"))
+            }
+        })
+        .await;
     }
 
     /// Waits until the Service's address leads to the pods and nowhere else.

@@ -94,7 +94,7 @@ fn install_second(cluster: TestCluster, image: &str, watched: &str, settings: Se
     let mut wait = cluster.kubectl();
     wait.args(["-n", install::NAMESPACE, "wait", "pod", "--for=delete"]);
     wait.args(["-l", "app.kubernetes.io/component=operator"]);
-    let output = wait.arg("--timeout=60s").output().expect("kubectl runs");
+    let output = wait.arg("--timeout=300s").output().expect("kubectl runs");
     assert!(output.status.success(), "operators are there: {output:?}");
     second
 }
