@@ -23,9 +23,9 @@ const CYCLES_IN_A_ROUND: u32 = 10;
 /// What a cycle takes, about.
 const A_CYCLE: Duration = Duration::from_secs(25);
 /// A cycle that begins later would go on without clients, and then nobody wakes the target.
-const LAST_BEGINS_BEFORE: Duration = Duration::from_secs(45);
+const LAST_BEGINS_BEFORE: Duration = Duration::from_secs(90);
 /// Any step of a cycle.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_mins(3);
 /// Between cycles clients meet the pod alone.
 const REST: Duration = Duration::from_secs(4);
 
