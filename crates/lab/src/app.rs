@@ -2,7 +2,7 @@
 //!
 //! It speaks HTTP/1.1 and HTTP/2 without TLS on one port ([`routes`] lists the paths), gRPC ([`grpc`]), WebSocket
 //! ([`websocket`]) and, on another port, raw TCP ([`tcp`]). [`metrics`] counts what it saw, so that a load
-//! generator's counts can be compared with it. [`App::start`] runs it in a test; the program `lab-app` runs it in a
+//! generator's counts can be compared with it. [`traffic`] sends for its own sake. [`App::start`] runs it in a test; the program `lab-app` runs it in a
 //! pod, as [`command`] says.
 
 mod answer;
@@ -17,6 +17,7 @@ mod routes;
 mod server;
 mod stream;
 mod tcp;
+pub mod traffic;
 mod websocket;
 
 use std::{

@@ -6,6 +6,7 @@
 //! - [`process`]: a part is killed, paused, or restarted;
 //! - [`node`]: a node is cordoned or drained;
 //! - [`link`]: a node is cut off, or loses packets;
+//! - [`shape`]: a node's cable carries less;
 //! - [`disk`]: a part's disk is full;
 //! - [`api`]: an API server that answers 429 or 500, or closes watches.
 //!
@@ -16,6 +17,7 @@ pub mod disk;
 pub mod link;
 pub mod node;
 pub mod process;
+pub mod shape;
 
 pub use self::{
     api::FaultyApi,
@@ -23,6 +25,7 @@ pub use self::{
     link::{Cut, Direction},
     node::Cordoned,
     process::Paused,
+    shape::Shaped,
 };
 
 #[allow(unused_imports, reason = "for the documentation")]

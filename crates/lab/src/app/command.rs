@@ -1,10 +1,11 @@
 //! What the program `lab-app` can be told to do. Parsing does no work; [`run`] does.
 //!
-//! In an image the one program is everything: the pods' sandbox (`pause`), the server (`echo`) and who puts it
-//! under load (`load`).
+//! In an image the one program is everything: the pods' sandbox (`pause`), the server (`echo`), who puts it under
+//! load (`load`), and who fills a network (`generate`, `discard`).
 
 #![allow(clippy::print_stdout, reason = "a program for the command line")]
 
+mod generate;
 mod load;
 
 use std::{
@@ -19,7 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::{App, Settings};
 use crate::load::allow_many_connections;
 
-/// The lab's own server, load generator and pause container
+/// The lab's own server, load generator, traffic generator and pause container
 #[derive(Debug, Parser)]
 #[command(name = "lab-app", disable_help_subcommand = true)]
 pub struct Cli {
@@ -35,6 +36,10 @@ enum Command {
     Echo(Box<Echo>),
     /// Send requests at a constant rate and count how each ended
     Load(load::Arguments),
+    /// Send bytes of no meaning at a constant rate: fills a network interface
+    Generate(generate::Generate),
+    /// Take what `generate` sends, and forget it
+    Discard(generate::Discard),
 }
 
 #[derive(Debug, Args)]
@@ -85,6 +90,8 @@ pub fn run(cli: Cli) -> Result<ExitCode, Box<dyn std::error::Error>> {
             let runtime = runtime(arguments.threads)?;
             runtime.block_on(load::run(arguments))
         }
+        Command::Generate(arguments) => runtime(1)?.block_on(generate::send(arguments)),
+        Command::Discard(arguments) => runtime(1)?.block_on(generate::receive(arguments)),
     }
 }
 

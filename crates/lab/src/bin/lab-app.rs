@@ -1,4 +1,4 @@
-//! The one program in the lab's own images: server, load generator and pause container, see [`weir_lab::app`].
+//! The one program in the lab's own images: server, load generator, traffic generator and pause container, see [`weir_lab::app`].
 
 use std::process::ExitCode;
 

@@ -3,6 +3,7 @@
 mod ends;
 mod grpc;
 mod http;
+mod traffic;
 mod tunnels;
 
 use weir_lab::app::{App, Settings};

@@ -2,17 +2,17 @@
 
 use std::{
     collections::BTreeSet,
-    io::{ErrorKind, Write},
-    net::{Ipv4Addr, TcpStream, UdpSocket},
+    io::{ErrorKind, Read, Write},
+    net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, api::ListParams};
 use weir_lab::{
     cluster::{Cluster, add_on::rabbitmq, http, kubelet, layout, layout::Node},
-    fault::{Direction, FaultyApi, api::Failure, disk, link, node, process},
+    fault::{Direction, FaultyApi, api::Failure, disk, link, node, process, shape},
     marks,
 };
 
@@ -183,6 +183,36 @@ async fn a_lossy_cable_loses_its_share() {
     assert!((580..820).contains(&arrived), "{arrived}");
     loss.mend().unwrap();
     assert_eq!(arrivals(&cluster, Node(1), 1000), 1000);
+}
+
+/// How long it takes until so many bytes have come from a node.
+fn transfer(cluster: &Cluster, node: Node, bytes: usize) -> Duration {
+    let listener = TcpListener::bind((layout::CONTROL_PLANE, 0)).unwrap();
+    let to = listener.local_addr().unwrap();
+    let network = cluster.node_network(node);
+    let mut sender = network.inside(|| TcpStream::connect(to).unwrap()).unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    let began = Instant::now();
+    let sending = thread::spawn(move || sender.write_all(&vec![0; bytes]).unwrap());
+    receiver.read_exact(&mut vec![0; bytes]).unwrap();
+    sending.join().unwrap();
+    began.elapsed()
+}
+
+#[tokio::test]
+async fn a_shaped_cable_carries_no_more_than_told() {
+    let cluster = weir_lab::cluster().await;
+    let (rate, bytes) = (16_000_000, 4_000_000);
+    let shaped = shape::limit(&cluster, Node(1), rate).unwrap();
+    // Two seconds, less what may go out at once.
+    let took = transfer(&cluster, Node(1), bytes);
+    assert!(took > Duration::from_millis(1800), "{took:?}");
+    shape::limit(&cluster, Node(1), rate * 2)
+        .unwrap()
+        .end()
+        .unwrap();
+    let why = shaped.end().unwrap_err().to_string();
+    assert!(why.contains("tc"), "it is shaped no more: {why}");
 }
 
 fn disk_alarm() -> Result<bool, String> {
