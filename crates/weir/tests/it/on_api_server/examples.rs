@@ -1,5 +1,7 @@
 //! Every file of `examples/hold` on a real API server, with the definitions of KEDA and Argo Rollouts beside ours: all
-//! of it is taken, none of it is dropped, and what is said there fits together.
+//! of it is taken, none of it is dropped, and what is said there fits together. Those of place are in the file below.
+
+mod place;
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -24,17 +26,32 @@ const FORMS: [&str; 7] = [
     "statefulset",
 ];
 
-fn directory() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/hold")
+fn folder(part: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/{part}"))
 }
 
-fn example(form: &str) -> String {
-    let file = directory().join(format!("{form}.yaml"));
+/// The names of all files there.
+fn files_of(part: &str) -> BTreeSet<String> {
+    let files = fs::read_dir(folder(part)).expect("a directory");
+    let name = |file: fs::DirEntry| file.file_name().into_string().expect("text");
+    files.map(|file| name(file.expect("a file"))).collect()
+}
+
+fn text_of(part: &str, name: &str) -> String {
+    let file = folder(part).join(format!("{name}.yaml"));
     fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
+fn documents_of(part: &str, name: &str) -> Vec<Value> {
+    serde_saphyr::from_multiple(&text_of(part, name)).expect("YAML")
+}
+
+fn example(form: &str) -> String {
+    text_of("hold", form)
+}
+
 fn documents(form: &str) -> Vec<Value> {
-    serde_saphyr::from_multiple(&example(form)).expect("YAML")
+    documents_of("hold", form)
 }
 
 fn define(k8s: &ApiServer, theirs: &Crds) {
@@ -54,7 +71,7 @@ async fn every_example_is_taken_as_it_is() {
     }
     are_served(&k8s).await;
     // As users do it, all at once; `strict` refuses a field that nobody knows.
-    let all = directory();
+    let all = folder("hold");
     let all = all.to_str().expect("text");
     let apply = ["apply", "--server-side", "--validate=strict", "-f", all];
     kubectl(&k8s, &apply, "");
@@ -71,16 +88,10 @@ async fn every_example_is_taken_as_it_is() {
 
 #[test]
 fn there_is_an_example_of_each_form_and_no_other_file() {
-    let files = fs::read_dir(directory()).expect("a directory");
-    let found: BTreeSet<String> = files
-        .map(|file| {
-            file.expect("a file")
-                .file_name()
-                .into_string()
-                .expect("text")
-        })
-        .collect();
-    assert_eq!(found, FORMS.map(|form| format!("{form}.yaml")).into());
+    assert_eq!(
+        files_of("hold"),
+        FORMS.map(|form| format!("{form}.yaml")).into()
+    );
 }
 
 #[test]
