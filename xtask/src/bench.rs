@@ -7,6 +7,7 @@ mod carbon;
 mod load;
 mod nginx;
 mod packages;
+mod place;
 mod ports;
 mod process;
 mod resolver;
@@ -129,6 +130,7 @@ pub(crate) fn run(
         Benchmark::Carbon => return carbon::run(quick, json),
         Benchmark::Constants => return carbon::constants(),
         Benchmark::Load => ("load", load::run()?),
+        Benchmark::Place => ("place", place::run()?),
         Benchmark::Resolver => ("resolver", resolver::run(quick, only)?),
     };
     finish(name, &figures, json)

@@ -129,6 +129,8 @@ pub(crate) enum Benchmark {
     Constants,
     /// What the load generator can do at most, beside wrk
     Load,
+    /// p99 of a service whose node's network somebody else fills, with place and without; draws docs/place-bench.svg; needs root
+    Place,
     /// What the resolver costs beside nginx and Envoy, what holding takes, and whether restarts are noticed
     Resolver,
 }
@@ -197,6 +199,8 @@ pub(crate) enum LintStep {
 pub(crate) enum E2eCommand {
     /// A target goes to zero and back, again and again, while clients go on
     Hold(HoldArgs),
+    /// A node's network fills up: Weir's figures beside the interface's counters, pods that keep off and move off
+    Place(PlaceArgs),
 }
 
 #[derive(Args)]
@@ -219,6 +223,19 @@ pub(crate) struct HoldArgs {
     /// Then so many wakes of a target that the kubelet asks every second, and as many of one asked every ten
     #[arg(long, default_value_t = 0)]
     pub(crate) early_wakes: u32,
+    /// Take the programs that `cargo xtask test` builds: quicker to begin with, and times have no goals
+    #[arg(long)]
+    pub(crate) dev: bool,
+    /// Leave the cluster up
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct PlaceArgs {
+    /// Write the figures to this file as well
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
     /// Take the programs that `cargo xtask test` builds: quicker to begin with, and times have no goals
     #[arg(long)]
     pub(crate) dev: bool,

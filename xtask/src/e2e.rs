@@ -4,6 +4,7 @@
 //! format that all measurements share.
 
 mod hold;
+mod place;
 
 use std::process::ExitCode;
 
@@ -11,11 +12,17 @@ use anyhow::Result;
 
 use crate::{
     bench,
-    cli::{E2eCommand, HoldArgs},
+    cli::{E2eCommand, HoldArgs, PlaceArgs},
 };
 
 pub(crate) fn run(scenario: E2eCommand) -> Result<ExitCode> {
-    let E2eCommand::Hold(arguments) = scenario;
+    match scenario {
+        E2eCommand::Hold(arguments) => hold(arguments),
+        E2eCommand::Place(arguments) => place(arguments),
+    }
+}
+
+fn hold(arguments: HoldArgs) -> Result<ExitCode> {
     let HoldArgs {
         cycles,
         rate,
@@ -36,4 +43,10 @@ pub(crate) fn run(scenario: E2eCommand) -> Result<ExitCode> {
         keep,
     })?;
     bench::finish("hold", &figures, json.as_deref())
+}
+
+fn place(arguments: PlaceArgs) -> Result<ExitCode> {
+    let PlaceArgs { json, dev, keep } = arguments;
+    let figures = place::run(&place::Options { is_dev: dev, keep })?;
+    bench::finish("place", &figures, json.as_deref())
 }

@@ -1,6 +1,8 @@
 //! `cargo xtask load`: the load generator, built for release and run with what was typed.
 //!
-//! It is a role of the program `lab-app`, so that this program need not be built with all that it takes.
+//! It is a role of the program `lab-app`, so that this program need not be built with all that it takes. [`report`] is what it writes.
+
+pub(crate) mod report;
 
 use std::{
     ffi::OsString,

@@ -2,7 +2,8 @@
 //!
 //! [`cli`] says what can be typed; each command has a module of its name. What they share: [`progress`] for
 //! things that take a while, [`table`] for what is printed in columns, [`repository`] for where we are, [`program`]
-//! for programs that are built for release.
+//! for programs that are built for release, [`site`] for clusters that scenarios run on, [`kube`] for what is asked of them,
+//! and [`place`] for what is filled in them.
 
 #![allow(clippy::print_stdout, reason = "a program for the command line")]
 
@@ -11,13 +12,16 @@ mod cli;
 mod cluster;
 mod e2e;
 mod image;
+mod kube;
 mod lab;
 mod lint;
 mod load;
+mod place;
 mod program;
 mod progress;
 mod prove;
 mod repository;
+mod site;
 mod table;
 mod test;
 mod tools;

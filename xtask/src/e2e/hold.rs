@@ -1,8 +1,8 @@
 //! Hold on a real cluster: a target goes to zero and back, again and again, while clients go on. How many first attempts
 //! fail, how long does a wake take, and how much of that is Weir's own doing?
 //!
-//! - [`site`]: the cluster, the images and what is installed; [`kube`]: what is asked of Kubernetes;
-//! - [`target`]: what is put to sleep; [`clients`] and [`report`]: who sends, and what they counted;
+//! - [`site`]: the cluster, the images and what is installed;
+//! - [`target`]: what is put to sleep; [`clients`]: who sends;
 //! - [`log`]: what happened when, from watches; [`passage`]: one way to zero and back in it;
 //! - [`wakes`]: what the resolvers measured;
 //! - [`campaign`]: many cycles under load; [`plain`]: a rolling restart under the same load, to compare with;
@@ -15,19 +15,16 @@ mod clients;
 mod early;
 mod fault;
 mod figures;
-mod kube;
 mod log;
 mod passage;
 mod plain;
-mod report;
 mod site;
 mod target;
 mod wakes;
 
 use anyhow::Result;
 
-use self::site::Site;
-use crate::{bench::Figure, cli::Fault};
+use crate::{bench::Figure, cli::Fault, site::Site};
 
 /// What was asked for.
 pub(crate) struct Options {
@@ -48,11 +45,11 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Vec<Figure>> {
-    let site = Site::prepare(options.cycles > 0, options.is_dev)?;
+    let site = site::prepare(options.cycles > 0, options.is_dev)?;
     let outcome = measure(&site, options);
     match &outcome {
         Ok(_) if !options.keep => site.leave()?,
-        _ => Site::say_how_to_look(),
+        _ => site.say_how_to_look(),
     }
     outcome
 }

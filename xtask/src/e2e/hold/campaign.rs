@@ -9,15 +9,13 @@ use anyhow::{Result, anyhow};
 use super::{
     Options,
     clients::Clients,
-    fault, kube,
-    log::Log,
+    fault,
+    log::{self, Log},
     passage::{self, Passage},
-    report::Report,
-    site::Site,
     target::{How, Target},
     wakes,
 };
-use crate::cli::Fault;
+use crate::{cli::Fault, kube, load::report::Report, site::Site};
 
 const CYCLES_IN_A_ROUND: u32 = 10;
 /// What a cycle takes, about.
@@ -51,7 +49,7 @@ pub(super) fn run(
     options: &Options,
     fault: Option<Fault>,
 ) -> Result<Campaign> {
-    let log = Log::start(&site.cluster, &target.namespace);
+    let log = log::start(&site.cluster, &target.namespace);
     let mut campaign = Campaign {
         fault,
         cycles: Vec::new(),

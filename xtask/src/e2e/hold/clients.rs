@@ -9,11 +9,11 @@ use std::{
 use anyhow::{Result, bail, ensure};
 use serde_json::{Value, json};
 
-use super::{
+use super::{site::off_the_node_to_lose, target::Target};
+use crate::{
     kube,
-    report::Report,
-    site::{APP_IMAGE, Site, off_the_node_to_lose},
-    target::Target,
+    load::report::Report,
+    site::{APP_IMAGE, Site},
 };
 
 /// One request of so many is large.

@@ -13,12 +13,12 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use weir_lab::cluster::{http, layout::Node};
 
-use super::{
+use super::target::{self, Target};
+use crate::{
+    bench::{Figure, quantile, real},
     kube,
     site::Site,
-    target::{self, Target},
 };
-use crate::bench::{Figure, quantile, real};
 
 /// The kubelet's first question comes before that, and is answered with no.
 const READY_AFTER: &str = "2s";

@@ -15,12 +15,13 @@ use weir_lab::{
     fault::{link, process},
 };
 
-use super::{
+use super::site::node_to_lose;
+use crate::{
+    cli::Fault,
     kube,
-    report::Failure,
-    site::{NAMESPACE, Site, node_to_lose},
+    load::report::Failure,
+    site::{NAMESPACE, Site},
 };
-use crate::cli::Fault;
 
 /// About what a cycle takes: the fault comes at any moment of it.
 const WITHIN_MILLISECONDS: u64 = 10_000;

@@ -6,11 +6,11 @@ use super::{
     campaign::{Campaign, Cycle},
     fault,
     plain::Plain,
-    report::Report,
 };
 use crate::{
     bench::{Figure, quantile, real},
     cli::Fault,
+    load::report::{Failure, Report},
     table::{self, Align},
 };
 
@@ -169,7 +169,7 @@ fn name(fault: Fault) -> &'static str {
 fn count(reports: &[Report], fault: Option<Fault>, struck: &[f64]) -> Attempts {
     let mut all = Attempts::default();
     for report in reports {
-        let is_explained = |failure: &&super::report::Failure| {
+        let is_explained = |failure: &&Failure| {
             let started = report.started_unix_seconds;
             let by = |fault| {
                 struck
@@ -222,9 +222,9 @@ fn differences(values: &[Option<f64>], less: &[Option<f64>]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::e2e::hold::{
-        passage::Passage,
-        report::{Failure, tests::report},
+    use crate::{
+        e2e::hold::passage::Passage,
+        load::report::{Failure, tests::report},
     };
 
     fn cycle(slept: f64, first_byte: Option<f64>) -> Cycle {

@@ -7,11 +7,9 @@ use anyhow::Result;
 
 use super::{
     clients::Clients,
-    kube,
-    report::Report,
-    site::Site,
     target::{self, Target},
 };
+use crate::{kube, load::report::Report, site::Site};
 
 /// How many pods come to their end.
 const RESTARTS: u32 = 3;

@@ -5,9 +5,10 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::{
+use super::site::{off_the_node_to_lose, prometheus};
+use crate::{
     kube,
-    site::{APP_IMAGE, Site, off_the_node_to_lose, prometheus},
+    site::{APP_IMAGE, Site},
 };
 
 /// Deployment, Service and ElastiService.
@@ -48,10 +49,7 @@ impl Target {
 
     /// Waits until all its pods are new and ready.
     pub(super) fn rolled_out(&self, site: &Site) -> Result<()> {
-        let timeout = format!("--timeout={}s", PATIENCE.as_secs());
-        let deployment = format!("deployment/{NAME}");
-        let arguments = ["-n", &self.namespace, "rollout", "status", &deployment];
-        kube::run(&site.cluster, &[&arguments[..], &[&timeout]].concat()).map(drop)
+        kube::rolled_out(&site.cluster, &self.namespace, NAME, PATIENCE)
     }
 
     /// From now on Weir holds it, and waits until it does.

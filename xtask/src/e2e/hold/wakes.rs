@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, net::Ipv4Addr};
 use anyhow::{Context, Result};
 use weir_lab::cluster::http;
 
-use super::{
+use crate::{
     kube,
     site::{NAMESPACE, Site},
 };

@@ -5,15 +5,29 @@ use serde::Deserialize;
 
 /// What of a report is asked for.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Report {
-    pub(super) started_unix_seconds: f64,
-    pub(super) intended: u64,
-    pub(super) sent: u64,
+pub(crate) struct Report {
+    pub(crate) started_unix_seconds: f64,
+    pub(crate) intended: u64,
+    pub(crate) sent: u64,
     outcomes: Outcomes,
-    pub(super) cut_by_server: u64,
+    pub(crate) cut_by_server: u64,
     #[serde(default)]
-    pub(super) failures: Vec<Failure>,
-    timeline: Vec<Second>,
+    pub(crate) failures: Vec<Failure>,
+    #[serde(default)]
+    pub(crate) took_seconds: f64,
+    #[serde(default)]
+    pub(crate) bytes_received: u64,
+    /// None if no request was answered right.
+    #[serde(default)]
+    pub(crate) latency: Option<Latency>,
+    pub(crate) timeline: Vec<Second>,
+}
+
+/// In microseconds, from when requests were meant to be sent.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Latency {
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -23,21 +37,21 @@ struct Outcomes {
 
 /// One request that failed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct Failure {
-    pub(super) at_seconds: f64,
-    pub(super) took_seconds: f64,
-    pub(super) outcome: String,
-    pub(super) link: String,
+pub(crate) struct Failure {
+    pub(crate) at_seconds: f64,
+    pub(crate) took_seconds: f64,
+    pub(crate) outcome: String,
+    pub(crate) link: String,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
-struct Second {
-    slowest_microseconds: u32,
+pub(crate) struct Second {
+    pub(crate) slowest_microseconds: u32,
 }
 
 impl Report {
     /// Finds it in a pod's log, where text for people is around it.
-    pub(super) fn in_log(log: &str) -> Result<Self> {
+    pub(crate) fn in_log(log: &str) -> Result<Self> {
         let line = log.lines().find(|line| line.starts_with('{'));
         let line = line.with_context(|| format!("the client told no figures: {}", log.trim()))?;
         let report: Self = serde_json::from_str(line).context("the client told other figures")?;
@@ -51,12 +65,12 @@ impl Report {
     }
 
     /// First attempts that were not answered right, whoever's fault it was.
-    pub(super) fn failed(&self) -> u64 {
+    pub(crate) fn failed(&self) -> u64 {
         self.sent - self.outcomes.ok
     }
 
     /// The longest time that a request took which was meant to be sent between these moments, to a second.
-    pub(super) fn slowest_between(&self, from: f64, to: f64) -> Option<f64> {
+    pub(crate) fn slowest_between(&self, from: f64, to: f64) -> Option<f64> {
         let mut begins = self.started_unix_seconds;
         let mut slowest = None::<f64>;
         for second in &self.timeline {
@@ -71,12 +85,12 @@ impl Report {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use serde_json::json;
 
     use super::*;
 
-    pub(in super::super) fn report(started: f64, slowest_microseconds: &[u32]) -> Report {
+    pub(crate) fn report(started: f64, slowest_microseconds: &[u32]) -> Report {
         let timeline: Vec<_> = slowest_microseconds
             .iter()
             .map(|slowest| json!({"slowest_microseconds": slowest}))

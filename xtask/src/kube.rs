@@ -1,4 +1,6 @@
-//! What is asked of Kubernetes, by way of kubectl.
+//! What is asked of a cluster, by way of kubectl; [`log`] is what happened in it, and when.
+
+pub(crate) mod log;
 
 use std::{
     process::Stdio,
@@ -13,7 +15,7 @@ use weir_lab::cluster::Cluster;
 const GLANCE: Duration = Duration::from_millis(200);
 
 /// What kubectl wrote; it must have succeeded.
-pub(super) fn run(cluster: &Cluster, arguments: &[&str]) -> Result<String> {
+pub(crate) fn run(cluster: &Cluster, arguments: &[&str]) -> Result<String> {
     let mut kubectl = cluster.kubectl();
     let output = kubectl.args(arguments).stdin(Stdio::null()).output();
     let output = output.context("cannot run kubectl")?;
@@ -25,13 +27,26 @@ pub(super) fn run(cluster: &Cluster, arguments: &[&str]) -> Result<String> {
 }
 
 /// Objects as `kubectl get -o json` gives them.
-pub(super) fn get(cluster: &Cluster, arguments: &[&str]) -> Result<Value> {
+pub(crate) fn get(cluster: &Cluster, arguments: &[&str]) -> Result<Value> {
     let text = run(cluster, &[&["get", "-o", "json"], arguments].concat())?;
     serde_json::from_str(&text).context("kubectl wrote no JSON")
 }
 
+/// Waits until all pods of a Deployment are new and ready.
+pub(crate) fn rolled_out(
+    cluster: &Cluster,
+    namespace: &str,
+    deployment: &str,
+    patience: Duration,
+) -> Result<()> {
+    let timeout = format!("--timeout={}s", patience.as_secs());
+    let deployment = format!("deployment/{deployment}");
+    let arguments = ["-n", namespace, "rollout", "status", &deployment, &timeout];
+    run(cluster, &arguments).map(drop)
+}
+
 /// Looks until there is an answer; the last reason why there was none is told if it takes too long.
-pub(super) fn until<T>(
+pub(crate) fn until<T>(
     patience: Duration,
     what: &str,
     mut look: impl FnMut() -> Result<T>,
@@ -49,7 +64,7 @@ pub(super) fn until<T>(
 }
 
 /// Seconds since 1970. All nodes share this machine's clock, so times can be compared.
-pub(super) fn now() -> f64 {
+pub(crate) fn now() -> f64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.unwrap_or_default().as_secs_f64()
 }
