@@ -58,6 +58,9 @@ pub struct Settings {
     pub fall_over_at: Option<usize>,
     /// How long requests may take to finish once the server is to stop.
     pub grace: Duration,
+    /// How long a kept connection may bring one more request once the server is to stop. At once closed, it cuts a request
+    /// that is on its way.
+    pub linger: Duration,
 }
 
 impl Default for Settings {
@@ -75,6 +78,7 @@ impl Default for Settings {
             max_concurrent: None,
             fall_over_at: None,
             grace: Duration::from_secs(25),
+            linger: Duration::ZERO,
         }
     }
 }

@@ -74,6 +74,9 @@ struct Echo {
     /// How long requests may take to finish after SIGTERM
     #[arg(long, env = "LAB_APP_GRACE", default_value = "25s", value_parser = time)]
     grace: Duration,
+    /// How long a kept connection may bring one more request after SIGTERM
+    #[arg(long, env = "LAB_APP_LINGER", default_value = "0s", value_parser = time)]
+    linger: Duration,
     /// On SIGTERM do not finish anything, but exit
     #[arg(long, env = "LAB_APP_EXIT_AT_ONCE_ON_SIGTERM")]
     exit_at_once_on_sigterm: bool,
@@ -145,6 +148,7 @@ async fn serve(echo: Echo) -> Result<ExitCode, Box<dyn std::error::Error>> {
         max_concurrent,
         fall_over_at,
         grace,
+        linger,
         exit_at_once_on_sigterm,
     } = echo;
     // From the start: as process 1 of a container we would not even hear an unexpected signal.
@@ -161,6 +165,7 @@ async fn serve(echo: Echo) -> Result<ExitCode, Box<dyn std::error::Error>> {
         max_concurrent,
         fall_over_at,
         grace,
+        linger,
     };
     let app = tokio::select! {
         app = App::start(settings) => app?,

@@ -5,13 +5,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::{StatusCode, Uri, header};
+use http::{StatusCode, Uri, Version, header};
 use tokio::sync::mpsc;
 
 use super::{
     State, answer,
     body::{Held, Request, Response, pattern},
-    echo, grpc,
+    echo,
+    end::Ending,
+    grpc,
     metrics::First,
     stream,
     websocket::{self, Tunnel},
@@ -58,6 +60,7 @@ pub(super) async fn answer(
     if !matches!(class, "healthz" | "ready" | "metrics") {
         state.metrics.happened(First::Request);
     }
+    let is_http1 = request.version() < Version::HTTP_2;
     let mut response = match class {
         // What others watch us by does not wait in line.
         "healthz" => answer::text(StatusCode::OK, "well\n"),
@@ -82,6 +85,11 @@ pub(super) async fn answer(
     let via = via.as_ref().and_then(|via| via.to_str().ok());
     answer::set(&mut response, VIA, via.unwrap_or("-"));
     answer::set(&mut response, "x-weir-pod", &state.settings.name);
+    // Who is told so in time sends nothing more that could be cut.
+    let switches = response.status() == StatusCode::SWITCHING_PROTOCOLS;
+    if is_http1 && !switches && state.end.now() != Ending::NotYet {
+        answer::set(&mut response, header::CONNECTION.as_str(), "close");
+    }
     state.metrics.answer(class, response.status().as_u16());
     response
 }

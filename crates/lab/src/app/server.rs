@@ -115,7 +115,12 @@ async fn serve_http(state: Arc<State>, stream: TcpStream, upgraded: mpsc::Sender
     // How a connection ended is its client's business.
     tokio::select! {
         _ = connection.as_mut() => return,
-        () = state.end.begun() => connection.as_mut().graceful_shutdown(),
+        () = state.end.begun() => {}
     }
-    let _ = connection.await;
+    // Until then answers say that they are the last.
+    let lingering = timeout(state.settings.linger, connection.as_mut());
+    if lingering.await.is_err() {
+        connection.as_mut().graceful_shutdown();
+        let _ = connection.await;
+    }
 }

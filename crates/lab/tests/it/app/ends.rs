@@ -76,6 +76,41 @@ async fn a_stopping_server_finishes_what_is_under_way_and_refuses_the_rest() {
 }
 
 #[tokio::test]
+async fn a_stopping_server_that_lingers_answers_once_more_and_says_that_it_was_the_last() {
+    let app = start(Settings {
+        linger: Duration::from_secs(30),
+        ..Settings::default()
+    })
+    .await;
+    let mut kept = TcpStream::connect(app.http()).await.unwrap();
+    let request = b"GET /bytes/3 HTTP/1.1\r\nhost: x\r\n\r\n";
+    kept.write_all(request).await.unwrap();
+    let mut first = [0; 1024];
+    let read = kept.read(&mut first).await.unwrap();
+    let first = String::from_utf8_lossy(&first[..read]).into_owned();
+    assert!(!first.contains("connection: close"), "{first}");
+    app.stopper()();
+    eventually(Duration::from_secs(10), "its port is closed", || async {
+        match TcpStream::connect(app.http()).await {
+            Err(_) => Ok(()),
+            Ok(_) => Err("somebody listens"),
+        }
+    })
+    .await;
+    kept.write_all(request).await.unwrap();
+    let mut last = Vec::new();
+    let reading = timeout(Duration::from_secs(10), kept.read_to_end(&mut last));
+    reading.await.expect("it is closed").unwrap();
+    let last = String::from_utf8_lossy(&last);
+    assert!(last.starts_with("HTTP/1.1 200"), "{last}");
+    assert!(last.contains("connection: close"), "{last}");
+    assert_eq!(
+        timeout(Duration::from_secs(10), app.ended()).await,
+        Ok(None)
+    );
+}
+
+#[tokio::test]
 async fn a_crash_answers_nobody_and_says_why() {
     let app = start(Settings::default()).await;
     let mut other = TcpStream::connect(app.http()).await.unwrap();
