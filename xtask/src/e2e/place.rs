@@ -22,6 +22,7 @@ use crate::{
 const CAPACITY: u64 = 200_000_000;
 /// What the node's interface is shaped to: 75 % of that.
 const SHAPED: u64 = 150_000_000;
+const SENDER_CONNECTIONS: u32 = 16;
 /// Above the first of these the node is full, below the second it is not.
 const FULL_PERCENT: &str = "50";
 const CLEAR_PERCENT: &str = "30";
@@ -35,7 +36,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Vec<Figure>> {
-    let mut bed = Bed::prepare(options.is_dev)?;
+    let mut bed = Bed::prepare(options.is_dev, SENDER_CONNECTIONS)?;
     let outcome = measure(&mut bed, options.is_dev);
     bed.end(options.keep || outcome.is_err())?;
     outcome

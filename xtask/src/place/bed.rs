@@ -33,7 +33,7 @@ pub(crate) struct Bed {
 
 impl Bed {
     /// Takes the cluster or starts it, installs place, and deploys the sender, which does not send yet.
-    pub(crate) fn prepare(is_dev: bool) -> Result<Self> {
+    pub(crate) fn prepare(is_dev: bool, sender_connections: u32) -> Result<Self> {
         let options = Options {
             name: NAME.to_owned(),
             nodes: NODES,
@@ -57,7 +57,8 @@ impl Bed {
         })])?;
         bed.apply(&[objects::taker(&bed.namespace, TAKING)])?;
         let address = bed.address(objects::TAKER)?;
-        bed.apply(&[objects::sender(&bed.namespace, FULL, &address)])?;
+        let sender = objects::sender(&bed.namespace, FULL, &address, sender_connections);
+        bed.apply(&[sender])?;
         Ok(bed)
     }
 

@@ -12,8 +12,6 @@ pub(crate) const TAKER: &str = "taker";
 const TAKER_PORT: u16 = 9001;
 /// The service's own port.
 const PORT: u16 = 8080;
-/// As many connections of the sender as it has: each has its share of a full link.
-const SENDER_CONNECTIONS: u32 = 16;
 
 /// Takes what the sender sends.
 pub(crate) fn taker(namespace: &str, node: Node) -> Value {
@@ -22,10 +20,11 @@ pub(crate) fn taker(namespace: &str, node: Node) -> Value {
     object
 }
 
-/// Sends as much as goes through the node's interface, once it has a replica. It gives way as TCP does.
-pub(crate) fn sender(namespace: &str, node: Node, to: &str) -> Value {
+/// Sends as much as goes through the node's interface, once it has a replica. It gives way as TCP does: each connection has its
+/// share of a full link.
+pub(crate) fn sender(namespace: &str, node: Node, to: &str, connections: u32) -> Value {
     let to = format!("{to}:{TAKER_PORT}");
-    let connections = SENDER_CONNECTIONS.to_string();
+    let connections = connections.to_string();
     let arguments = ["generate", &to, "--connections", &connections];
     let mut object = deployment(SENDER, namespace, &spec(SENDER, 0, &container(&arguments)));
     object["spec"]["template"]["spec"]["nodeSelector"] = pinned(node);
@@ -34,7 +33,8 @@ pub(crate) fn sender(namespace: &str, node: Node, to: &str) -> Value {
 
 /// A Deployment's spec: servers that answer until they have gone from all lists.
 pub(crate) fn server_spec(name: &str, replicas: u32) -> Value {
-    let mut server = container(&["echo"]);
+    // Longer than it takes a client to use each of its connections once more.
+    let mut server = container(&["echo", "--linger", "3s"]);
     server["readinessProbe"] =
         json!({"httpGet": {"path": "/ready", "port": PORT}, "periodSeconds": 1});
     server["lifecycle"] = json!({"preStop": {"sleep": {"seconds": 3}}});

@@ -108,9 +108,11 @@ impl Chart {
     }
 }
 
-pub(super) fn draw(off: &Story, on: &Story, capacity: u64) -> String {
-    let all = off.slowest.iter().chain(&on.slowest);
-    let seconds = all.map(|(at, _)| *at).fold(1.0, f64::max);
+pub(super) fn draw(story: &Story, capacity: u64) -> String {
+    let began = story.off.quiet.started_unix_seconds;
+    let (off, on) = (story.off.slowest(began), story.on.slowest(began));
+    let seconds = off.iter().chain(&on).map(|(at, _)| *at);
+    let seconds = seconds.fold(1.0, f64::max);
     let capacity = real(capacity) / 1e6;
     let answers = Chart {
         top: ANSWERS.0,
@@ -137,16 +139,14 @@ pub(super) fn draw(off: &Story, on: &Story, capacity: u64) -> String {
     for (value, label) in DECADES {
         answers.rule(&mut svg, value, label);
     }
-    answers.line(&mut svg, &off.slowest, "place off", "off");
-    answers.line(&mut svg, &on.slowest, "place on", "on");
-    answers.mark(&mut svg, on.filled, "the interface fills up", 0.0);
+    answers.line(&mut svg, &off, "place off", "off");
+    answers.line(&mut svg, &on, "place on", "on");
     for (at, name, row) in [
-        (on.labelled, "on: labelled", 1.0),
-        (on.moved, "on: the pod has moved", 2.0),
+        (story.filled, "the interface fills up", 0.0),
+        (story.labelled, "on: labelled", 1.0),
+        (story.moved, "on: the pod has moved", 2.0),
     ] {
-        if let Some(at) = at {
-            answers.mark(&mut svg, at, name, row);
-        }
+        answers.mark(&mut svg, at, name, row);
     }
     answers.times(&mut svg);
     let _ = writeln!(
@@ -158,8 +158,7 @@ pub(super) fn draw(off: &Story, on: &Story, capacity: u64) -> String {
         let value = capacity * share;
         carried.rule(&mut svg, value, &format!("{value:.0}"));
     }
-    carried.line(&mut svg, &off.carried, "", "off");
-    carried.line(&mut svg, &on.carried, "", "on");
+    carried.line(&mut svg, &story.carried, "", "ink");
     carried.times(&mut svg);
     svg.push_str("</svg>\n");
     svg
@@ -168,47 +167,48 @@ pub(super) fn draw(off: &Story, on: &Story, capacity: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::report::tests::report;
+    use crate::{bench::place::story::Side, load::report::tests::report};
 
-    fn story(slowest: f64, moved: Option<f64>) -> Story {
-        let by_second = |value: f64| (0..60).map(f64::from).map(|at| (at, value)).collect();
-        Story {
-            quiet: report(0.0, &[1]),
-            full: report(0.0, &[1]),
-            bulk: report(0.0, &[1]),
-            filled: 20.0,
-            labelled: moved.map(|at| at - 10.0),
-            moved,
-            slowest: by_second(slowest),
-            carried: by_second(100.0),
-            sent: 1,
-            failed: 0,
+    fn side(slowest_milliseconds: u32) -> Side {
+        let part = |began| report(began, &[slowest_milliseconds * 1000; 20]);
+        Side {
+            quiet: part(100.0),
+            turning: part(120.0),
+            full: part(140.0),
+            bulk: part(160.0),
         }
     }
 
     #[test]
     fn slower_answers_are_higher_and_moments_are_named_where_they_are() {
-        let svg = draw(&story(1_000.0, None), &story(10.0, Some(45.0)), 200_000_000);
-        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-        let height = |class: &str| -> f64 {
-            let path = svg
-                .lines()
-                .find(|line| line.contains(&format!("stroke=\"var(--{class})")));
-            let first = path.unwrap().split('M').nth(1).unwrap();
-            let y = first.split(['L', ' ']).nth(1).unwrap();
-            y.parse().unwrap()
+        let story = Story {
+            off: side(1_000),
+            on: side(10),
+            filled: 20.0,
+            labelled: 30.0,
+            moved: 40.0,
+            carried: (0..60).map(f64::from).map(|at| (at, 100.0)).collect(),
         };
+        let svg = draw(&story, 200_000_000);
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+        let first = |class: &str| -> (f64, f64) {
+            let stroke = format!("stroke=\"var(--{class})");
+            let line = svg.lines().find(|line| line.contains(&stroke)).unwrap();
+            let mut point = line.split('M').nth(1).unwrap().split(['L', ' ', 'V']);
+            let mut number = || point.next().unwrap().parse().unwrap();
+            (number(), number())
+        };
+        let close = |one: f64, other: f64| assert!((one - other).abs() < 0.1, "{one}, {other}");
         // A quarter of the scale from the bottom, and three quarters.
-        assert!((height("on") - (56.0 + 230.0 * 0.75)).abs() < 0.1);
-        assert!((height("off") - (56.0 + 230.0 * 0.25)).abs() < 0.1);
-        let named: Vec<&str> = ["fills up", "on: labelled", "has moved"].into();
-        assert!(named.iter().all(|name| svg.contains(name)), "{svg}");
+        close(first("on").1, ANSWERS.0 + ANSWERS.1 * 0.75);
+        close(first("off").1, ANSWERS.0 + ANSWERS.1 * 0.25);
+        // The first second's middle is at the left, and 20 of 59.5 seconds are a third of the way.
+        let width = WIDTH - LEFT - RIGHT;
+        close(first("on").0, LEFT + width * 0.5 / 59.5);
+        close(first("mark").0, LEFT + width * 20.0 / 59.5);
+        for name in ["fills up", "on: labelled", "has moved"] {
+            assert!(svg.contains(name), "{svg}");
+        }
         assert!(!svg.contains("NaN") && !svg.contains("inf"));
-    }
-
-    #[test]
-    fn what_did_not_happen_is_not_named() {
-        let svg = draw(&story(50.0, None), &story(10.0, None), 200_000_000);
-        assert!(!svg.contains("labelled") && !svg.contains("moved"));
     }
 }
