@@ -26,6 +26,9 @@ pub(super) const REPLICAS: u32 = 3;
 pub(super) const LEAST: u32 = 2;
 /// Requests a second of each client.
 const RATE: u32 = 50;
+/// Of each client at most. They are used in turn, each about once a second: so all of them hear from a pod that ends, before
+/// it closes them.
+const CONNECTIONS: u32 = 50;
 /// As long as all of it takes.
 const LOAD: Duration = Duration::from_secs(110);
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -128,7 +131,7 @@ fn half_and_half(bed: &Bed) -> Result<Vec<Client>> {
         path: "/mirror".to_owned(),
         rate: RATE,
         duration: LOAD,
-        connections: 500,
+        connections: CONNECTIONS,
         new_connections,
         body_bytes: 200,
         time_out: Duration::from_mins(1),
