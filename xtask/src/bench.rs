@@ -5,8 +5,10 @@
 
 mod carbon;
 mod load;
+mod message;
 mod nginx;
 mod packages;
+mod place_scale;
 mod ports;
 mod process;
 mod resolver;
@@ -128,6 +130,8 @@ pub(crate) fn run(
     let (name, figures) = match benchmark {
         Benchmark::Carbon => return carbon::run(quick, json),
         Benchmark::Constants => return carbon::constants(),
+        Benchmark::PlaceScale => return place_scale::run(quick, json),
+        Benchmark::PlaceScaleInside => return place_scale::run_inside(quick, json),
         Benchmark::Load => ("load", load::run()?),
         Benchmark::Resolver => ("resolver", resolver::run(quick, only)?),
     };

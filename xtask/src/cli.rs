@@ -23,7 +23,7 @@ pub(crate) enum Command {
         /// What to measure
         #[arg(value_enum)]
         benchmark: Benchmark,
-        /// Fewer settings and rounds, for a first look (carbon, resolver)
+        /// Fewer settings and rounds, for a first look (carbon, place-scale, resolver)
         #[arg(long)]
         quick: bool,
         /// Measure this part alone, or these: `--only tail,held` (resolver)
@@ -129,6 +129,11 @@ pub(crate) enum Benchmark {
     Constants,
     /// What the load generator can do at most, beside wrk
     Load,
+    /// Place with 5,000 nodes and 50 watches: the time of a round, memory, writes; needs root, about 8 minutes
+    PlaceScale,
+    /// What `place-scale` begins in a network of its own
+    #[value(hide = true)]
+    PlaceScaleInside,
     /// What the resolver costs beside nginx and Envoy, what holding takes, and whether restarts are noticed
     Resolver,
 }
