@@ -14,7 +14,7 @@ pub(crate) mod tests;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use weir_api::{
     crd::Kind,
-    place::names::{GROUP, PLURAL},
+    place::names::{GROUP, ORIGINAL_NODE_EXPORTER, PLURAL},
 };
 
 use crate::{Object, Options, PlaceOptions, hold::rights::rule};
@@ -50,5 +50,15 @@ pub(crate) fn operator_rules() -> Vec<PolicyRule> {
         rule("apps", &["replicasets"], &["list"]),
         rule("", &["pods"], &["list"]),
         rule("", &["pods/eviction"], &["create"]),
+        // Is the original's exporter still there? Of all DaemonSets and Services only that one.
+        original(rule("apps", &["daemonsets"], &["list"])),
+        original(rule("", &["services"], &["list"])),
     ]
+}
+
+fn original(rule: PolicyRule) -> PolicyRule {
+    PolicyRule {
+        resource_names: Some(vec![ORIGINAL_NODE_EXPORTER.to_owned()]),
+        ..rule
+    }
 }
