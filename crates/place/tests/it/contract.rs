@@ -28,17 +28,17 @@ fn every_promise_names_tests_that_are_there() {
     let mut all = String::new();
     sources(&root.join("crates"), &mut all);
     let rows = table.lines().filter(|line| line.starts_with("| "));
-    let mut named = BTreeSet::new();
+    let mut promised = BTreeSet::new();
     for row in rows.skip(1) {
         let tests = row.rsplit('|').nth(1).expect("a cell");
         let names: Vec<&str> = (tests.split('`').skip(1).step_by(2))
             .filter(|name| name.contains('_'))
             .collect();
         assert!(!names.is_empty(), "no test: {row}");
-        named.extend(names);
+        promised.extend(names);
     }
-    assert!(named.len() > 40, "{}", named.len());
-    for name in named {
+    assert!(promised.len() > 40, "{}", promised.len());
+    for name in promised {
         let is_there = all.contains(&format!("fn {name}("));
         assert!(is_there, "there is no test {name}");
     }
