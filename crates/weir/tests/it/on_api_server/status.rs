@@ -5,7 +5,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 use weir_lab::ApiServer;
 
-use super::{kubectl, tried};
+use super::{are_served, kubectl, tried};
 use crate::{output_of, weir};
 
 fn status(k8s: &ApiServer, arguments: &[&str]) -> Output {
@@ -39,14 +39,7 @@ async fn what_place_and_hold_say_is_told_or_what_to_install() {
     assert!(said.contains("knows no resources of Weir"), "{said}");
 
     kubectl(&k8s, &["apply", "-f", "-"], &output_of(&["crds"]));
-    let line = [
-        "wait",
-        "--for=condition=Established",
-        "--timeout=60s",
-        "crd",
-        "--all",
-    ];
-    kubectl(&k8s, &line, "");
+    are_served(&k8s).await;
     assert_eq!(
         told(&k8s, &[]),
         "There are no TrafficWatches.\n\nThere are no ElastiServices.\n"
