@@ -1,12 +1,18 @@
 //! Any bytes as an exporter's answer: an answer or a refusal, never a panic; and what is taken is sane, bounded, and read
-//! the same when written again.
+//! the same when written again, and in pieces.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use weir_place::exposition::{INTERFACES_LIMIT, NAME_LIMIT, read};
+use weir_place::exposition::{INTERFACES_LIMIT, NAME_LIMIT, Reader, read};
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(scrape) = read(bytes) else { return };
+    let whole = read(bytes);
+    // Pieces of a length that the bytes themselves choose.
+    let length = bytes.first().map_or(1, |byte| usize::from(*byte) + 1);
+    let mut reader = Reader::default();
+    let fed = bytes.chunks(length).try_for_each(|piece| reader.feed(piece));
+    assert_eq!(fed.and_then(|()| reader.finish()), whole);
+    let Ok(scrape) = whole else { return };
     assert!(!scrape.interfaces.is_empty() && scrape.interfaces.len() <= INTERFACES_LIMIT);
     let mut body = String::new();
     for (name, counters) in &scrape.interfaces {

@@ -5,9 +5,11 @@
 
 mod carbon;
 mod load;
+mod message;
 mod nginx;
 mod packages;
 mod place;
+mod place_scale;
 mod ports;
 mod process;
 mod resolver;
@@ -129,6 +131,8 @@ pub(crate) fn run(
     let (name, figures) = match benchmark {
         Benchmark::Carbon => return carbon::run(quick, json),
         Benchmark::Constants => return carbon::constants(),
+        Benchmark::PlaceScale => return place_scale::run(quick, json),
+        Benchmark::PlaceScaleInside => return place_scale::run_inside(quick, json),
         Benchmark::Load => ("load", load::run()?),
         Benchmark::Place => ("place", place::run()?),
         Benchmark::Resolver => ("resolver", resolver::run(quick, only)?),

@@ -15,7 +15,7 @@ pub mod place;
 mod security;
 
 pub use object::Object;
-pub use options::{Options, OptionsError, PlaceOptions};
+pub use options::{ExporterService, Options, OptionsError, PlaceOptions};
 
 /// All that was chosen, in an order in which it can be applied.
 pub fn objects(options: &Options) -> Vec<Object> {

@@ -37,6 +37,36 @@ pub struct PlaceOptions {
     pub exporter_port: u16,
     /// Whether the operator may taint nodes.
     pub allow_taints: bool,
+    /// Exporters of somebody else, which are asked instead; none: ours are installed.
+    pub exporter_service: Option<ExporterService>,
+}
+
+/// Exporters that are there already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExporterService {
+    /// The namespace of their Service.
+    pub namespace: String,
+    /// Its name, and maybe a port behind a colon.
+    pub name_and_port: String,
+    /// Whether they are asked with TLS and the operator's own token.
+    pub https: bool,
+}
+
+impl ExporterService {
+    /// What was typed, if it names a Service and its namespace.
+    pub fn parse(text: &str, https: bool) -> Result<Self, OptionsError> {
+        let odd = || OptionsError::ExporterService(text.to_owned());
+        let (namespace, name_and_port) = text.split_once('/').ok_or_else(odd)?;
+        let name = name_and_port.split(':').next().unwrap_or_default();
+        for part in [namespace, name] {
+            check_dns_label(part).map_err(|_| odd())?;
+        }
+        Ok(Self {
+            namespace: namespace.to_owned(),
+            name_and_port: name_and_port.to_owned(),
+            https,
+        })
+    }
 }
 
 /// Why a choice cannot be.
@@ -56,6 +86,9 @@ pub enum OptionsError {
     /// Pods in it may use the host's network, and the operator must not.
     #[error("`{0}` is the namespace of Weir itself; give the exporters one of their own")]
     SharedNamespace(String),
+    /// No Service can be called so.
+    #[error("`{0}` names no Service; use the form namespace/name or namespace/name:port")]
+    ExporterService(String),
     /// Nobody to do the work.
     #[error("there must be one {0} at least; two let one of them fail")]
     NoReplicas(&'static str),
@@ -154,6 +187,17 @@ mod tests {
         assert_eq!(shared, Err(OptionsError::SharedNamespace("weir".into())));
         let odd = wrong(|_, place| place.exporter_namespace = "A".into());
         assert!(matches!(odd, Err(OptionsError::Namespace(..))));
+    }
+
+    #[test]
+    fn exporters_of_others_are_named_with_their_namespace() {
+        let found = ExporterService::parse("monitoring/node-exporter:https", true).unwrap();
+        assert_eq!(found.namespace, "monitoring");
+        assert_eq!(found.name_and_port, "node-exporter:https");
+        for text in ["node-exporter", "a/", "A/b", "a/b/c"] {
+            let odd = ExporterService::parse(text, false).unwrap_err();
+            assert_eq!(odd, OptionsError::ExporterService(text.to_owned()));
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(crate) mod tests;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use weir_api::{
     crd::Kind,
-    place::names::{GROUP, PLURAL},
+    place::names::{GROUP, ORIGINAL_NODE_EXPORTER, PLURAL},
 };
 
 use crate::{Object, Options, PlaceOptions, hold::rights::rule};
@@ -27,14 +27,16 @@ pub fn objects(options: &Options, place: &PlaceOptions) -> Vec<Object> {
     }
     all.extend(roles::objects());
     all.extend(policies::objects(options));
-    all.extend(exporter::objects(place));
+    if place.exporter_service.is_none() {
+        all.extend(exporter::objects(place));
+    }
     all
 }
 
 /// What the operator may do for place. Nodes it may only patch, and the policies say what in them.
-pub(crate) fn operator_rules() -> Vec<PolicyRule> {
+pub(crate) fn operator_rules(place: &PlaceOptions) -> Vec<PolicyRule> {
     let [status, finalizers] = ["status", "finalizers"].map(|sub| format!("{PLURAL}/{sub}"));
-    vec![
+    let mut rules = vec![
         rule(GROUP, &[PLURAL], &["get", "list", "watch", "patch"]),
         rule(GROUP, &[&status], &["update"]),
         // Deployments name their TrafficWatch as an owner that waits for them.
@@ -50,5 +52,30 @@ pub(crate) fn operator_rules() -> Vec<PolicyRule> {
         rule("apps", &["replicasets"], &["list"]),
         rule("", &["pods"], &["list"]),
         rule("", &["pods/eviction"], &["create"]),
-    ]
+        // Is the original's exporter still there? Of all DaemonSets and Services only that one.
+        original(rule("apps", &["daemonsets"], &["list"])),
+        original(rule("", &["services"], &["list"])),
+    ];
+    if place.exporter_service.as_ref().is_some_and(|it| it.https) {
+        // Whoever guards exporters by tokens asks the API server whether we may read their metrics.
+        rules.push(PolicyRule {
+            non_resource_urls: Some(vec!["/metrics".to_owned()]),
+            verbs: vec!["get".to_owned()],
+            ..PolicyRule::default()
+        });
+    }
+    rules
+}
+
+/// What it may do where the exporters of somebody else are: see where they are.
+pub(crate) fn exporter_rules() -> Vec<PolicyRule> {
+    let read = &["get", "list", "watch"];
+    vec![rule("discovery.k8s.io", &["endpointslices"], read)]
+}
+
+fn original(rule: PolicyRule) -> PolicyRule {
+    PolicyRule {
+        resource_names: Some(vec![ORIGINAL_NODE_EXPORTER.to_owned()]),
+        ..rule
+    }
 }

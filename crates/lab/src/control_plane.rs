@@ -48,12 +48,27 @@ pub enum Reach {
     Nodes(Ipv4Addr),
 }
 
+/// What is behind the Nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nodes {
+    /// Something that beats: one that does not is taken for lost within a minute.
+    Beat,
+    /// Nothing, as there are thousands of them: they are what their objects say.
+    Still,
+}
+
 /// The parts of a control plane in this state directory, in the order of their start.
-pub fn parts(programs: &Programs, state_directory: &Path, ports: Ports, reach: Reach) -> [Part; 3] {
+pub fn parts(
+    programs: &Programs,
+    state_directory: &Path,
+    ports: Ports,
+    reach: Reach,
+    nodes: Nodes,
+) -> [Part; 3] {
     [
         etcd(programs, state_directory, ports),
         api_server(programs, state_directory, ports, reach),
-        controller_manager(programs, state_directory, ports),
+        controller_manager(programs, state_directory, ports, nodes),
     ]
 }
 
@@ -133,7 +148,12 @@ fn api_server(programs: &Programs, state_directory: &Path, ports: Ports, reach: 
     }
 }
 
-fn controller_manager(programs: &Programs, state_directory: &Path, ports: Ports) -> Part {
+fn controller_manager(
+    programs: &Programs,
+    state_directory: &Path,
+    ports: Ports,
+    nodes: Nodes,
+) -> Part {
     let file = |name: &str| {
         pki::file(state_directory, name)
             .to_string_lossy()
@@ -146,6 +166,10 @@ fn controller_manager(programs: &Programs, state_directory: &Path, ports: Ports)
         arguments: vec![
             flag("kubeconfig", &kubeconfig.to_string_lossy()),
             flag("leader-elect", "false"),
+            match nodes {
+                Nodes::Beat => flag("controllers", "*"),
+                Nodes::Still => flag("controllers", "*,-node-lifecycle-controller"),
+            },
             // It serves nothing that a test would ask for: one port less that may be taken.
             flag("secure-port", "0"),
             flag(

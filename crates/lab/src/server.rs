@@ -14,7 +14,7 @@ use std::{
 
 use crate::{
     cache::Cache,
-    control_plane::{self, Part, Reach},
+    control_plane::{self, Nodes, Part, Reach},
     keeper, marks, pki,
     ports::{self, Ports},
     random::random_suffix,
@@ -34,6 +34,7 @@ const LINES_OF_LOG: usize = 20;
 pub struct Server {
     state_directory: PathBuf,
     programs: Programs,
+    nodes: Nodes,
     /// The shared lock; dropped with this value, or by the kernel with this process.
     _user: File,
 }
@@ -101,13 +102,25 @@ impl Server {
         Self::in_cache(cache, &format!("fresh-{}", random_suffix()))
     }
 
+    /// The same, where nothing is behind Nodes, and nobody waits for it.
+    pub fn fresh_with_still_nodes(cache: &Cache) -> Result<Self, StartError> {
+        let name = format!("fresh-{}", random_suffix());
+        Self::prepared(cache)?;
+        Self::take_with(&cache.run().join(name), &Programs::of(cache), Nodes::Still)
+    }
+
     /// The server of this name in the cache's run directory.
     pub fn in_cache(cache: &Cache, name: &str) -> Result<Self, StartError> {
+        Self::prepared(cache)?;
+        Self::take(&cache.run().join(name), &Programs::of(cache))
+    }
+
+    fn prepared(cache: &Cache) -> Result<(), StartError> {
         if let Some(tool) = tools::missing(tools::CONTROL_PLANE, cache).first() {
             return Err(StartError::NotBuilt(tool.to_string()));
         }
         keeper::sweep(&cache.run());
-        Self::take(&cache.run().join(name), &Programs::of(cache))
+        Ok(())
     }
 
     /// Where the shared server has its state, whether it runs or not.
@@ -117,6 +130,14 @@ impl Server {
 
     /// Takes the server of this state directory, and starts it if it does not run or is not well.
     pub fn take(state_directory: &Path, programs: &Programs) -> Result<Self, StartError> {
+        Self::take_with(state_directory, programs, Nodes::Beat)
+    }
+
+    fn take_with(
+        state_directory: &Path,
+        programs: &Programs,
+        nodes: Nodes,
+    ) -> Result<Self, StartError> {
         for program in ["setsid", "flock"] {
             if !is_in_path(program) {
                 return Err(StartError::NoUtilLinux(program));
@@ -130,6 +151,7 @@ impl Server {
         let server = Self {
             state_directory: state_directory.to_owned(),
             programs: programs.clone(),
+            nodes,
             _user: user,
         };
 
@@ -200,6 +222,7 @@ impl Server {
             &self.state_directory,
             ports,
             Reach::Loopback,
+            self.nodes,
         ) {
             self.start_part(&part).inspect_err(|_| {
                 marks::stop(&self.state_directory);

@@ -41,7 +41,10 @@ use crate::{
     metrics::OperatorMetrics,
     resolvers::{News, ResolverSettings, Resolvers},
     settings::{Bind, Place, Settings},
-    traffic_watch::{self, exporters::Exporters},
+    traffic_watch::{
+        self,
+        exporters::{Exporters, SetUpError},
+    },
 };
 
 /// Who wrote an Event, as users see it.
@@ -68,6 +71,9 @@ pub enum RoleError {
     /// Signals cannot be listened to.
     #[error("the process cannot be set up")]
     SetUp(#[from] io::Error),
+    /// Exporters cannot be asked at all.
+    #[error(transparent)]
+    Exporters(#[from] SetUpError),
     /// Another process leads.
     #[error(transparent)]
     Leader(#[from] LeaderError),
@@ -122,7 +128,7 @@ pub async fn run_until(
     }
     if let Some(place) = &settings.place {
         controllers.spawn(traffic_watch::controller::run(
-            Arc::new(place_context(place, &context)),
+            Arc::new(place_context(place, &context)?),
             settings.cluster.namespaces.clone(),
             leadership,
             place_synced,
@@ -236,19 +242,23 @@ fn context(
 }
 
 /// What place shares, with what it has in common with hold.
-fn place_context(place: &Place, context: &Context) -> traffic_watch::context::Context {
+fn place_context(
+    place: &Place,
+    context: &Context,
+) -> Result<traffic_watch::context::Context, SetUpError> {
     let metrics = Arc::clone(&context.metrics);
     metrics.place.begin();
-    traffic_watch::context::Context {
+    Ok(traffic_watch::context::Context {
         client: context.client.clone(),
         hands: traffic_watch::hands::Hands::new(context.client.clone(), Arc::clone(&metrics)),
-        exporters: Exporters::new(place.exporter_port),
+        exporters: Exporters::new(&place.exporters)?,
+        exporters_at: place.exporters.place.clone(),
         events: context.events.clone(),
         metrics,
         options: place.options,
         nodes: place.nodes.clone(),
         began: Instant::now(),
-    }
+    })
 }
 
 /// True when both are.

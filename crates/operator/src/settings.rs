@@ -1,10 +1,11 @@
 //! What can be set: flags and the peers' environment variables in, one typed [`Settings`] out.
 //!
-//! [`args`] is what can be typed, with its help, [`place`] the part of it that is about place; [`bind`] and `ports` read
-//! forms of their own. Nothing here does any work.
+//! [`args`] is what can be typed, with its help, [`place`] the part of it that is about place, [`exporters`] whom that
+//! asks; [`bind`] and `ports` read forms of their own. Nothing here does any work.
 
 pub mod args;
 pub mod bind;
+pub mod exporters;
 pub mod place;
 mod ports;
 #[cfg(test)]
@@ -139,9 +140,9 @@ pub enum SettingsError {
     /// A port of the resolvers that would be given away.
     #[error("--port-range contains {0}, on which the resolvers listen already; take another range")]
     PortInRange(u16),
-    /// What a later version will have.
-    #[error("{0} is not supported yet; leave it out")]
-    NotSupportedYet(&'static str),
+    /// A secret, or trust, without anything that protects it.
+    #[error("{0} has a meaning over TLS alone; give --node-exporter-scheme https")]
+    NeedsHttps(&'static str),
     /// Labels of watches that are not seen would be taken for orphans.
     #[error(
         "place with --watch-namespace would remove the node labels of watches in other namespaces; give --node-selector too, or watch all namespaces"

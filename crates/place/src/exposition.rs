@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 use weir_api::place::names::{RECEIVE_BYTES, SPEED_BYTES, TRANSMIT_BYTES};
 
-use self::line::Sample;
+use self::line::{LINE_LIMIT, Sample};
 
 /// The most bytes that an answer may have; the caller stops reading there.
 pub const BODY_LIMIT: usize = 8 << 20;
@@ -67,59 +67,113 @@ enum Series {
     Speed,
 }
 
-/// Reads an answer.
+/// Reads an answer piece by piece, as it comes, and keeps only what matters of it: an answer of any length takes little
+/// memory.
 ///
 /// Two lines that say different things of one interface cancel each other: which of them is about this node cannot be
 /// told. A last line without its end was cut off, maybe within a number, and is left out.
+#[derive(Clone, Debug, Default)]
+pub struct Reader {
+    scrape: Scrape,
+    said: BTreeMap<(Series, String), f64>,
+    contradicted: BTreeSet<(Series, String)>,
+    /// A line whose end has not come yet; of one that is too long only the beginning.
+    begun: Vec<u8>,
+    bytes: usize,
+    has_begun: bool,
+}
+
+/// Reads a whole answer.
 pub fn read(body: &[u8]) -> Result<Scrape, ExpositionError> {
-    if body.len() > BODY_LIMIT {
-        return Err(ExpositionError::TooLong);
+    let mut reader = Reader::default();
+    reader.feed(body)?;
+    reader.finish()
+}
+
+impl Reader {
+    /// The next piece. After an error more of the answer does not help.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<(), ExpositionError> {
+        self.bytes = self.bytes.saturating_add(piece.len());
+        if self.bytes > BODY_LIMIT {
+            return Err(ExpositionError::TooLong);
+        }
+        if !self.has_begun
+            && let Some(first) = piece.trim_ascii_start().first()
+        {
+            self.has_begun = true;
+            if *first == b'<' {
+                return Err(ExpositionError::WebPage);
+            }
+        }
+        for line in piece.split_inclusive(|byte| *byte == b'\n') {
+            match line.strip_suffix(b"\n") {
+                Some(end) if self.begun.is_empty() => self.line(end),
+                Some(end) => {
+                    let mut line = std::mem::take(&mut self.begun);
+                    extend(&mut line, end);
+                    self.line(&line);
+                    line.clear();
+                    self.begun = line;
+                }
+                None => extend(&mut self.begun, line),
+            }
+        }
+        Ok(())
     }
-    if body.trim_ascii_start().starts_with(b"<") {
-        return Err(ExpositionError::WebPage);
+
+    /// What was read, at the end of the answer.
+    pub fn finish(self) -> Result<Scrape, ExpositionError> {
+        let Self {
+            mut scrape,
+            said,
+            contradicted,
+            ..
+        } = self;
+        for ((series, device), value) in said {
+            let key = (series, device);
+            if !contradicted.contains(&key)
+                && let Some(counters) = scrape.interfaces.get_mut(&key.1)
+            {
+                counters.set(series, value);
+            }
+        }
+        let counts = |counters: &Counters| counters.transmit.or(counters.receive).is_some();
+        if scrape.interfaces.values().any(counts) {
+            Ok(scrape)
+        } else {
+            Err(ExpositionError::NoCounters)
+        }
     }
-    let mut scrape = Scrape::default();
-    let mut said: BTreeMap<(Series, String), f64> = BTreeMap::new();
-    let mut contradicted = BTreeSet::new();
-    for line in body.split_inclusive(|byte| *byte == b'\n') {
-        let Some(line) = line.strip_suffix(b"\n") else {
-            break;
-        };
+
+    fn line(&mut self, line: &[u8]) {
         let Some(series) = series_of(line) else {
-            continue;
+            return;
         };
+        let scrape = &mut self.scrape;
         match line::parse(line) {
             Some(Sample { device, value }) if is_usable(series, &device, value) => {
                 let is_known = scrape.interfaces.contains_key(&device);
                 if !is_known && scrape.interfaces.len() >= INTERFACES_LIMIT {
                     scrape.left_out += 1;
-                    continue;
+                    return;
                 }
                 scrape.interfaces.entry(device.clone()).or_default();
-                let before = *said.entry((series, device.clone())).or_insert(value);
+                let before = *self.said.entry((series, device.clone())).or_insert(value);
                 // The very same number again, not one near it.
                 if before.to_bits() != value.to_bits() {
                     scrape.bad_lines += 1;
-                    contradicted.insert((series, device));
+                    self.contradicted.insert((series, device));
                 }
             }
             _ => scrape.bad_lines += 1,
         }
     }
-    for ((series, device), value) in said {
-        let key = (series, device);
-        if !contradicted.contains(&key)
-            && let Some(counters) = scrape.interfaces.get_mut(&key.1)
-        {
-            counters.set(series, value);
-        }
-    }
-    let counts = |counters: &Counters| counters.transmit.or(counters.receive).is_some();
-    if scrape.interfaces.values().any(counts) {
-        Ok(scrape)
-    } else {
-        Err(ExpositionError::NoCounters)
-    }
+}
+
+/// Of a line that is longer than any that is read one byte more is kept, so that it is seen to be.
+fn extend(line: &mut Vec<u8>, more: &[u8]) {
+    let room = (LINE_LIMIT + 1).saturating_sub(line.len());
+    line.extend_from_slice(more.get(..room).unwrap_or(more));
 }
 
 impl Counters {

@@ -13,6 +13,9 @@ use crate::{exposition::Scrape, moment::Moment};
 
 pub use self::ring::{READINGS_LIMIT, Rates};
 
+/// The most interfaces of a node that get a history: what comes behind them by name counts as if no watch counted it. No
+/// host has as many of its own; a node that lies has any number.
+pub const DEVICES_LIMIT: usize = 128;
 /// The most names of interfaces without a history that are kept per node, to be shown.
 pub const OTHERS_LIMIT: usize = 64;
 
@@ -70,8 +73,10 @@ impl History {
         let interfaces = &answer.scrape.interfaces;
         // A device that left and comes back may be another one.
         node.devices.retain(|name, _| interfaces.contains_key(name));
+        let mut room = DEVICES_LIMIT;
         for (name, counters) in interfaces {
-            if counts(name) {
+            if room > 0 && counts(name) {
+                room -= 1;
                 let reading = Reading::of(answer.at, counters);
                 let ring = node.devices.entry(name.clone()).or_default();
                 ring.push(reading, longest);

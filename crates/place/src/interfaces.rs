@@ -44,16 +44,29 @@ impl Interfaces {
         Ok(Self { include, exclude })
     }
 
-    /// Whether this interface counts.
+    /// Whether this interface counts, and why not.
     pub fn counts(&self, name: &str) -> Counted {
-        let included = |globs: &Vec<Glob>| globs.iter().any(|glob| glob.matches(name));
-        if !self.include.as_ref().is_none_or(included) {
+        if !self.includes(name) {
             return Counted::NotIncluded;
         }
-        match self.exclude.iter().find(|glob| glob.matches(name)) {
+        match self.excluded_by(name) {
             Some(glob) => Counted::Excluded(glob.as_str().to_owned()),
             None => Counted::Yes,
         }
+    }
+
+    /// Only whether it counts: asked for every interface of every node.
+    pub fn does_count(&self, name: &str) -> bool {
+        self.includes(name) && self.excluded_by(name).is_none()
+    }
+
+    fn includes(&self, name: &str) -> bool {
+        let included = |globs: &Vec<Glob>| globs.iter().any(|glob| glob.matches(name));
+        self.include.as_ref().is_none_or(included)
+    }
+
+    fn excluded_by(&self, name: &str) -> Option<&Glob> {
+        self.exclude.iter().find(|glob| glob.matches(name))
     }
 }
 
@@ -88,7 +101,9 @@ mod tests {
         let interfaces = Interfaces::of(None).unwrap();
         for name in ["eth0", "ens5", "bond0", "br0", "ib0"] {
             assert_eq!(interfaces.counts(name), Counted::Yes, "{name}");
+            assert!(interfaces.does_count(name), "{name}");
         }
+        assert!(!interfaces.does_count("lo"));
         assert_eq!(interfaces.counts("lo"), excluded("lo"));
         assert_eq!(interfaces.counts("veth1a2b"), excluded("veth*"));
     }

@@ -139,24 +139,18 @@ impl Judge {
         ready: bool,
         now: Moment,
     ) -> Outcome {
-        let judged = nodes.into_iter().filter_map(|seen| {
-            let is_judged = seen.node.is_judged(&settings.judged);
-            is_judged.then_some((seen.node.name.as_str(), seen))
-        });
-        let judged: BTreeMap<&str, Seen<'_>> = judged.collect();
-        self.nodes
-            .retain(|name, _| judged.contains_key(name.as_str()));
+        let is_judged = |seen: &Seen<'_>| seen.node.is_judged(&settings.judged);
+        let mut judged: Vec<Seen<'_>> = nodes.into_iter().filter(is_judged).collect();
+        judged.sort_by(|one, other| one.node.name.cmp(&other.node.name));
+        judged.dedup_by(|other, one| one.node.name == other.node.name);
+        self.follow(&judged, settings, now);
 
-        let mut places = Vec::new();
-        for (name, seen) in &judged {
-            let memory = match self.nodes.remove(*name) {
-                Some(memory) if memory.is_of(seen.node) => memory,
-                _ => Memory::found(seen.node, &settings.key, now),
-            };
-            let memory = self.nodes.entry((*name).to_owned()).or_insert(memory);
+        // Both are in the order of their names, and have the same ones: so nothing need be looked up.
+        let mut places = Vec::with_capacity(judged.len());
+        for (memory, seen) in self.nodes.values_mut().zip(&judged) {
             memory.hear(&seen.figure, settings, now);
             places.push(floor::Place {
-                name,
+                name: seen.node.name.as_str(),
                 eligible: settings.constraints.admit(seen.node).is_ok(),
                 shown: memory.shown,
                 next: memory.next(settings.min_dwell, now),
@@ -172,11 +166,8 @@ impl Judge {
         };
 
         let mut outcome = Outcome::default();
-        for place in &places {
-            let Some(memory) = self.nodes.get_mut(place.name) else {
-                continue;
-            };
-            let is_kept = kept.contains(place.name);
+        let verdicts = self.nodes.values_mut().zip(&places).map(|(memory, place)| {
+            let is_kept = !kept.is_empty() && kept.contains(place.name);
             memory.show(if is_kept { State::Fit } else { place.next }, now);
             outcome.eligible += usize::from(place.eligible);
             outcome.kept_fit += usize::from(is_kept);
@@ -187,18 +178,35 @@ impl Judge {
             } else {
                 Why::Dwelling
             };
-            outcome.verdicts.insert(
-                place.name.to_owned(),
-                Verdict {
-                    state: memory.shown,
-                    why,
-                    since: memory.since,
-                    load: memory.load,
-                    last_load: memory.last_load,
-                    eligible: place.eligible,
-                },
-            );
-        }
+            let verdict = Verdict {
+                state: memory.shown,
+                why,
+                since: memory.since,
+                load: memory.load,
+                last_load: memory.last_load,
+                eligible: place.eligible,
+            };
+            (place.name.to_owned(), verdict)
+        });
+        outcome.verdicts = verdicts.collect();
         outcome
+    }
+
+    /// Remembers these nodes and no others; `judged` is in the order of their names.
+    fn follow(&mut self, judged: &[Seen<'_>], settings: &Settings, now: Moment) {
+        let is_same = self.nodes.len() == judged.len()
+            && (self.nodes.iter().zip(judged))
+                .all(|((name, memory), seen)| *name == seen.node.name && memory.is_of(seen.node));
+        if is_same {
+            return;
+        }
+        let mut before = std::mem::take(&mut self.nodes);
+        for seen in judged {
+            let name = &seen.node.name;
+            let known = before.remove(name);
+            let known = known.filter(|memory| memory.is_of(seen.node));
+            let memory = known.unwrap_or_else(|| Memory::found(seen.node, &settings.key, now));
+            self.nodes.insert(name.clone(), memory);
+        }
     }
 }

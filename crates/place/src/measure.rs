@@ -22,7 +22,7 @@ use crate::{
 pub struct Measurement {
     /// The node's figure, or why there is none.
     pub figure: Result<Figure, Unknown>,
-    /// The interfaces that the exporter named, counted or not; of those that no watch counts only the first.
+    /// The interfaces that count.
     pub interfaces: Vec<Interface>,
     /// Bytes sent, over all interfaces that count.
     pub transmit_total: u64,
@@ -41,13 +41,11 @@ pub struct Figure {
     pub at: Moment,
 }
 
-/// One interface of a node.
+/// One interface that counts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interface {
     /// Its name.
     pub name: String,
-    /// Whether it counts.
-    pub counted: Counted,
     /// What it can carry, if anybody knows.
     pub capacity: Option<Capacity>,
     /// Use of that, if a window is full.
@@ -118,11 +116,10 @@ pub fn measure(
         };
     };
     let annotation = Annotation::of(&node.annotations);
+    let counted = (history.devices()).filter(|name| settings.interfaces.does_count(name));
     let interface = |name: &str| judge_interface(name, node, &annotation, history, settings);
-    let others = history.others().iter().map(String::as_str);
-    let interfaces: Vec<Interface> = history.devices().chain(others).map(interface).collect();
-    let mut counted = (interfaces.iter()).filter(|interface| interface.counted == Counted::Yes);
-    let transmit_total = (counted.clone())
+    let interfaces: Vec<Interface> = counted.map(interface).collect();
+    let transmit_total = (interfaces.iter())
         .filter_map(|interface| history.transmit_total(&interface.name))
         .fold(0, u64::saturating_add);
 
@@ -135,9 +132,9 @@ pub fn measure(
             interface: interface.to_owned(),
             at: history.last(),
         })
-    } else if counted.clone().next().is_none() {
+    } else if interfaces.is_empty() {
         unknown(Reason::NoInterface, Some(age))
-    } else if counted.all(|interface| interface.capacity.is_none()) {
+    } else if interfaces.iter().all(|it| it.capacity.is_none()) {
         unknown(Reason::NoCapacity, Some(age))
     } else {
         unknown(Reason::WindowTooShort, Some(age))
@@ -148,6 +145,17 @@ pub fn measure(
         transmit_total,
         time: Some(history.time()),
     }
+}
+
+/// Interfaces that do not count for this watch, and why not; for people. Of those that no watch counts only the first.
+pub fn not_counted(history: &NodeHistory, settings: &Settings) -> Vec<(String, Counted)> {
+    let others = history.others().iter().map(String::as_str);
+    let said = history.devices().chain(others).map(|name| {
+        let counted = settings.interfaces.counts(name);
+        (name.to_owned(), counted)
+    });
+    said.filter(|(_, counted)| *counted != Counted::Yes)
+        .collect()
 }
 
 /// The most loaded interface; of equal ones the first by name, so that nothing else decides.
@@ -166,15 +174,6 @@ fn judge_interface(
     history: &NodeHistory,
     settings: &Settings,
 ) -> Interface {
-    let counted = settings.interfaces.counts(name);
-    if counted != Counted::Yes {
-        return Interface {
-            name: name.to_owned(),
-            counted,
-            capacity: None,
-            percent: None,
-        };
-    }
     let speed = history.speed(name);
     let capacity = (settings.capacities).find(&node.labels, annotation, name, speed);
     // A window may be somewhat longer than asked for, but not so long that it tells of another time.
@@ -188,7 +187,6 @@ fn judge_interface(
     });
     Interface {
         name: name.to_owned(),
-        counted,
         capacity,
         percent: percent.filter(|percent| percent.is_finite()),
     }

@@ -140,6 +140,9 @@ fn change(
     load: Option<&String>,
     options: Options,
 ) -> NodeChange {
+    if is_right(node, keys, load, options) {
+        return NodeChange::default();
+    }
     let there = carried(node);
     let wanted = Carried {
         labels: labels(node, keys),
@@ -164,6 +167,34 @@ fn change(
         frees: wanted.labels.iter().any(becomes_fit),
         apply: (wanted != there).then_some(wanted),
     }
+}
+
+/// Whether a node carries what it should already, as nearly all do nearly always. Found without making anything: there
+/// may be a label for each of 50 watches on each of 5,000 nodes.
+fn is_right(node: &NodeFacts, keys: &Keys<'_>, load: Option<&String>, options: Options) -> bool {
+    let is_ours = |key: &str| label_of_unfit_key(key).is_some();
+    let mut carried = 0;
+    let mut is_tainted = false;
+    for (key, claim) in keys.held() {
+        let there = node.labels.get(key);
+        let is_as_wanted = match claim.wishes.get(&node.name) {
+            Some(Wish::Show(state)) => there.is_some_and(|value| value == state.as_str()),
+            Some(Wish::Nothing) => there.is_none(),
+            None => true,
+        };
+        if !is_as_wanted {
+            return false;
+        }
+        carried += usize::from(there.is_some());
+        is_tainted |= options.allow_taints && claim.taint;
+    }
+    let labels = node.labels.keys().filter(|key| is_ours(key)).count();
+    let taints = node.taints.iter().any(|taint| is_ours(&taint.key));
+    labels == carried
+        && node.annotations.get(BANDWIDTH_PERCENT_ANNOTATION) == load
+        // Taints have an order and an effect: whoever has any is looked at closely.
+        && !taints
+        && !is_tainted
 }
 
 /// What a node carries of ours.

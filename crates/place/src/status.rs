@@ -1,6 +1,7 @@
 //! What a watch's status says of its nodes, in the forms that the original's readers know; in large clusters only the
 //! worst of them, and not with every reading. Conditions are the caller's, as they need a clock on the wall.
 
+mod interfaces;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +13,7 @@ use weir_api::{
 };
 
 use crate::{
+    interfaces::Counted,
     judge::{Outcome, State, Verdict, Why},
     measure::Measurement,
 };
@@ -33,11 +35,13 @@ pub struct Nodes {
 }
 
 /// What the status should say. Nodes that left the cluster have no verdict, so they are not in it. `there` is what it
-/// says now: figures stay until there are newer ones, with their time, also over a restart.
+/// says now: figures stay until there are newer ones, with their time, also over a restart. `not_counted` is asked for the
+/// interfaces of a node that do not count.
 pub fn nodes(
     outcome: &Outcome,
     measurements: &BTreeMap<String, Measurement>,
     there: &BTreeMap<String, NodeStatus>,
+    not_counted: impl Fn(&str) -> Vec<(String, Counted)>,
 ) -> Nodes {
     let mut verdicts: Vec<(&String, &Verdict)> = outcome.verdicts.iter().collect();
     let count = |state| {
@@ -60,7 +64,14 @@ pub fn nodes(
     }
     let entry = |(name, verdict): (&String, &Verdict)| {
         let there = there.get(name).filter(|_| verdict.why != Why::New);
-        let entry = node(verdict, measurements.get(name), there);
+        let measurement = measurements.get(name);
+        let mut entry = node(verdict, measurement, there);
+        entry.why = Some(verdict.why.as_str().to_owned());
+        // Without an answer, what was known of them stays.
+        if let Some(measurement) = measurement.filter(|it| it.time.is_some()) {
+            let words = interfaces::words(&measurement.interfaces, &not_counted(name));
+            entry.interfaces = Some(words);
+        }
         (name.clone(), entry)
     };
     Nodes {
@@ -81,7 +92,19 @@ pub fn is_worth_writing(
     }
     let summary = wanted.summary.clone().unwrap_or_default();
     let is_small = summary.fit + summary.unfit <= number(WHOLE_UP_TO);
-    is_small || decided(there) != decided(wanted) || age.is_none_or(|age| age >= FIGURES_INTERVAL)
+    let is_old = || age.is_none_or(|age| age >= FIGURES_INTERVAL);
+    is_small
+        || decided(there) != decided(wanted)
+        || (is_old() && without_times(there) != without_times(wanted))
+}
+
+/// That the same was measured again is no news, in a cluster where many would hear it.
+fn without_times(status: &TrafficWatchStatus) -> TrafficWatchStatus {
+    let mut status = status.clone();
+    for node in status.nodes.values_mut() {
+        node.time = 0;
+    }
+    status
 }
 
 /// The status without figures. Which nodes are the worst changes with the figures, so in a large cluster that is none.
@@ -127,6 +150,9 @@ fn node(
         current_transmit_total: i64::try_from(total).unwrap_or(i64::MAX),
         time: time.unwrap_or_default(),
         unfit,
+        interface: (measurement.and_then(|measurement| measurement.figure.as_ref().ok()))
+            .map(|figure| figure.interface.clone()),
+        ..NodeStatus::default()
     }
 }
 

@@ -10,6 +10,7 @@ use crate::completions::CompletionsArgs;
 use crate::crds::CrdsArgs;
 use crate::manifests::ManifestsArgs;
 use crate::simulate::SimulateArgs;
+use crate::status::StatusArgs;
 
 /// Traffic on Kubernetes that costs nothing when idle, as little carbon as an error budget allows,
 /// and no saturated network card
@@ -34,6 +35,7 @@ Examples:
   weir crds | kubectl apply -f -        install the three resources
   weir crds --only hold --format json   one of them, as JSON
   weir manifests --only hold            what to install, for kubectl apply
+  weir status                           nodes, how full they are, and why
   weir simulate                         what steering would have saved, on a real day and week
   weir completions bash                 completions for a shell
 
@@ -53,6 +55,9 @@ pub(crate) enum Command {
     /// Hold's data plane: keeps requests for sleeping services until they are awake
     Resolver(Box<ResolverArgs>),
 
+    /// What place and hold say of their objects: nodes, how full they are and why, what sleeps
+    Status(StatusArgs),
+
     /// What would I have saved? Policies against a real trace of carbon intensity
     Simulate(Box<SimulateArgs>),
 
@@ -66,7 +71,11 @@ impl Command {
         match self {
             Self::Operator(_) => Some("operator"),
             Self::Resolver(_) => Some("resolver"),
-            Self::Crds(_) | Self::Manifests(_) | Self::Simulate(_) | Self::Completions(_) => None,
+            Self::Crds(_)
+            | Self::Manifests(_)
+            | Self::Simulate(_)
+            | Self::Status(_)
+            | Self::Completions(_) => None,
         }
     }
 }

@@ -11,6 +11,7 @@ mod output;
 mod reports;
 mod resolver;
 mod simulate;
+mod status;
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Manifests(args) => manifests::run(args).map_err(Into::into),
         Command::Operator(args) => operator::run(*args).map_err(Into::into),
         Command::Resolver(args) => resolver::run(*args).map_err(Into::into),
+        Command::Status(args) => status::run(args).map_err(Into::into),
         Command::Simulate(args) => simulate::run(&args).map_err(Into::into),
         Command::Completions(args) => completions::run(&args).map_err(Into::into),
     };

@@ -6,7 +6,8 @@ use weir_api::{
     hold::{defaults::RESOLVER_REPLICAS, names::install::NAMESPACE},
     place::{defaults::NODE_EXPORTER_PORT, names::NODE_EXPORTER},
 };
-use weir_install::{Options, OptionsError, PlaceOptions, objects};
+use weir_install::{ExporterService, Options, OptionsError, PlaceOptions, objects};
+use weir_operator::settings::exporters::Scheme;
 
 use crate::documents::{self, Format};
 use crate::output::OutputError;
@@ -22,6 +23,8 @@ Examples:
   weir manifests --only hold --watch-namespace shop --watch-namespace blog    Roles there, no ClusterRole
   weir manifests --only hold --crds=false                                     where somebody else installs them
   weir manifests --only hold,place                                            place as well
+  weir manifests --only place --node-exporter-service monitoring/node-exporter
+                                                       with exporters that are there already
 
 The watched namespaces must be there before. Place is installed only where it is asked for: it labels nodes, and runs
 node_exporter on all of them, in a namespace whose pods may use the hosts' network.")]
@@ -69,6 +72,20 @@ pub(crate) struct ManifestsArgs {
     #[arg(long, value_name = "PORT", default_value_t = NODE_EXPORTER_PORT, value_parser = clap::value_parser!(u16).range(1024..))]
     node_exporter_port: u16,
 
+    /// Exporters that are there already, behind this Service: they are asked, and none are installed
+    #[arg(long, value_name = "NAMESPACE/NAME[:PORT]")]
+    node_exporter_service: Option<String>,
+
+    /// How such exporters are asked; with https they must have certificates of the cluster's own authority, and get the operator's token
+    #[arg(
+        long,
+        value_name = "SCHEME",
+        ignore_case = true,
+        default_value = "http",
+        requires = "node_exporter_service"
+    )]
+    node_exporter_scheme: Scheme,
+
     /// Let place taint nodes where a TrafficWatch says so
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     allow_taints: bool,
@@ -115,15 +132,21 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         node_exporter_namespace,
         node_exporter_image,
         node_exporter_port,
+        node_exporter_service,
+        node_exporter_scheme,
         allow_taints,
         crds,
         format,
     } = args;
+    let exporter_service = node_exporter_service
+        .map(|text| ExporterService::parse(&text, node_exporter_scheme == Scheme::Https))
+        .transpose()?;
     let place = parts.contains(&Part::Place).then_some(PlaceOptions {
         exporter_namespace: node_exporter_namespace,
         exporter_image: node_exporter_image,
         exporter_port: node_exporter_port,
         allow_taints,
+        exporter_service,
     });
     let options = Options {
         namespace,

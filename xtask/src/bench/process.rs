@@ -116,7 +116,7 @@ impl Process {
     }
 
     /// The end of its log.
-    fn said(&self) -> String {
+    pub(super) fn said(&self) -> String {
         let log = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         lines[lines.len().saturating_sub(20)..].join("\n")

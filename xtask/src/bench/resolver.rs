@@ -13,7 +13,6 @@ mod crowd;
 mod direct;
 mod h2load;
 mod held;
-mod message;
 mod neighbour;
 mod paced;
 mod programs;

@@ -86,6 +86,8 @@ pub enum ConditionType {
     Placed,
     /// Every worker has been measured or has timed out once.
     Ready,
+    /// Nothing of the original operator is left beside this one. Only told where something is.
+    Alone,
 }
 
 impl ConditionType {
@@ -95,6 +97,7 @@ impl ConditionType {
             Self::Measured => "Measured",
             Self::Placed => "Placed",
             Self::Ready => "Ready",
+            Self::Alone => "Alone",
         }
     }
 }

@@ -350,7 +350,7 @@ pub struct TrafficWatchStatus {
 }
 
 /// What was measured on one node.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeStatus {
     /// Use of the most loaded interface, in percent, such as "1.06976e-04" or "6e+01".
@@ -364,6 +364,18 @@ pub struct NodeStatus {
 
     /// Whether pods are kept off the node.
     pub unfit: bool,
+
+    /// The most loaded interface, which decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
+
+    /// Why the node is fit or unfit: Measured, Found, New, Unknown, Dwelling or KeptFit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+
+    /// Which interfaces count and what they can carry, and which do not and why, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interfaces: Option<String>,
 }
 
 /// How many nodes are in which state.

@@ -9,7 +9,10 @@ use super::{
     part::Part,
     pods::{Command, watch_flags},
 };
-use crate::Options;
+use crate::{ExporterService, Options};
+
+/// What Kubernetes puts into each pod: the cluster's authority, and the token of the pod's own ServiceAccount.
+const OWN_FILES: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 pub(super) fn command(options: &Options) -> Command {
     let mut arguments = vec![
@@ -19,7 +22,24 @@ pub(super) fn command(options: &Options) -> Command {
     if let Some(place) = &options.place {
         let controllers = if options.hold { "hold,place" } else { "place" };
         arguments.push(format!("--controllers={controllers}"));
-        arguments.push(format!("--node-exporter-port={}", place.exporter_port));
+        match &place.exporter_service {
+            None => arguments.push(format!("--node-exporter-port={}", place.exporter_port)),
+            Some(service) => {
+                let ExporterService {
+                    namespace,
+                    name_and_port,
+                    https,
+                } = service;
+                arguments.push(format!(
+                    "--node-exporter-service={namespace}/{name_and_port}"
+                ));
+                if *https {
+                    arguments.push("--node-exporter-scheme=https".to_owned());
+                    arguments.push(format!("--node-exporter-ca-file={OWN_FILES}/ca.crt"));
+                    arguments.push(format!("--node-exporter-token-file={OWN_FILES}/token"));
+                }
+            }
+        }
         if place.allow_taints {
             arguments.push("--allow-taints".to_owned());
         }

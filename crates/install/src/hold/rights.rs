@@ -45,6 +45,18 @@ pub(super) fn objects(options: &Options) -> Vec<Object> {
         &lease,
         vec![lease_rule()],
     ));
+    let exporters = options.place.as_ref();
+    if let Some(service) = exporters.and_then(|place| place.exporter_service.as_ref()) {
+        let name = format!("{}-exporters", Part::Operator.name());
+        let rules = place::exporter_rules();
+        all.extend(within(
+            Part::Operator,
+            options,
+            &service.namespace,
+            &name,
+            rules,
+        ));
+    }
     all
 }
 
@@ -99,8 +111,8 @@ fn rules(part: Part, options: &Options) -> Vec<PolicyRule> {
             if options.hold {
                 rules.extend(operator_rules());
             }
-            if options.place.is_some() {
-                rules.extend(place::operator_rules());
+            if let Some(place) = &options.place {
+                rules.extend(place::operator_rules(place));
             }
             rules.push(rule("events.k8s.io", &["events"], &["create", "patch"]));
             rules

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Options, PlaceOptions,
+    ExporterService, Options, PlaceOptions,
     hold::tests::{of_kind, options, texts, values},
     objects,
 };
@@ -14,6 +14,7 @@ pub(crate) fn place_options() -> PlaceOptions {
         exporter_image: "node-exporter:1".to_owned(),
         exporter_port: 9810,
         allow_taints: false,
+        exporter_service: None,
     }
 }
 
@@ -125,4 +126,30 @@ fn exporters_have_the_hosts_network_and_nothing_more() {
     };
     assert_eq!(level("weir-node-exporter"), "privileged");
     assert_eq!(level("weir"), "restricted");
+}
+
+#[test]
+fn exporters_of_others_take_the_place_of_ours() {
+    let mut options = alone();
+    if let Some(place) = &mut options.place {
+        let service = ExporterService::parse("monitoring/node-exporter:https", true);
+        place.exporter_service = Some(service.expect("a Service"));
+    }
+    let all = serde_json::to_string(&objects(&options)).expect("JSON");
+    for word in [
+        "--node-exporter-service=monitoring/node-exporter:https",
+        "--node-exporter-scheme=https",
+        "--node-exporter-token-file=/var/run/secrets/kubernetes.io/serviceaccount/token",
+        "\"nonResourceURLs\":[\"/metrics\"]",
+        "\"namespace\":\"monitoring\"",
+    ] {
+        assert!(all.contains(word), "{word}");
+    }
+    for word in [
+        "DaemonSet\",\"metadata",
+        "privileged",
+        "--node-exporter-port",
+    ] {
+        assert!(!all.contains(word), "{word}");
+    }
 }

@@ -1,10 +1,12 @@
 //! What can be set about place, and what the help says of it.
 
 use clap::{ArgAction, Args, ValueEnum, builder::BoolishValueParser};
-use weir_api::place::defaults::NODE_EXPORTER_PORT;
 use weir_place::plan::Options;
 
-use super::SettingsError;
+use super::{
+    SettingsError,
+    exporters::{ExporterArgs, ExporterSettings},
+};
 
 /// A controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -18,18 +20,9 @@ pub enum Controller {
 /// Flags of place.
 #[derive(Args, Clone, Debug)]
 pub struct PlaceArgs {
-    /// The port of the exporters, on each node's InternalIP
-    #[arg(long, value_name = "PORT", default_value_t = NODE_EXPORTER_PORT, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Place")]
-    pub node_exporter_port: u16,
-
-    /// Exporters that are there already, behind this Service; not supported yet
-    #[arg(
-        long,
-        value_name = "NAMESPACE/NAME[:PORT]",
-        hide = true,
-        help_heading = "Place"
-    )]
-    pub node_exporter_service: Option<String>,
+    /// Where the exporters are, and how they are asked.
+    #[command(flatten)]
+    pub exporters: ExporterArgs,
 
     /// Let a TrafficWatch taint nodes (PreferNoSchedule) where its action is `taint`
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true", help_heading = "Place")]
@@ -47,8 +40,8 @@ pub struct PlaceArgs {
 /// How place behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The port of the exporters.
-    pub exporter_port: u16,
+    /// Where the exporters are, and how they are asked.
+    pub exporters: ExporterSettings,
     /// How far it may go on nodes.
     pub options: Options,
     /// Which nodes, by a selector of labels; none: all.
@@ -59,17 +52,13 @@ impl Place {
     /// What was typed, as it is meant.
     pub(super) fn new(args: PlaceArgs) -> Result<Self, SettingsError> {
         let PlaceArgs {
-            node_exporter_port,
-            node_exporter_service,
+            exporters,
             allow_taints,
             annotate_nodes,
             node_selector,
         } = args;
-        if node_exporter_service.is_some() {
-            return Err(SettingsError::NotSupportedYet("--node-exporter-service"));
-        }
         Ok(Self {
-            exporter_port: node_exporter_port,
+            exporters: ExporterSettings::new(exporters)?,
             options: Options {
                 allow_taints,
                 annotate: annotate_nodes,

@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory, Parser};
 
-use super::*;
+use super::{exporters::Where, *};
 
 #[derive(Parser)]
 struct Cli {
@@ -217,7 +217,8 @@ fn place_runs_where_it_is_asked_for() {
     let both = settings(&["--controllers=hold,place"], &[]).unwrap();
     let place = both.place.unwrap();
     assert!(both.runs_hold);
-    assert_eq!((place.exporter_port, place.nodes), (9810, None));
+    assert_eq!(place.exporters.place, Where::Nodes(9810));
+    assert_eq!((place.exporters.tls, place.nodes), (None, None));
     assert_eq!(place.options, weir_place::plan::Options::default());
     let alone = settings(&["--controllers", "place", "--allow-taints"], &[]).unwrap();
     assert!(!alone.runs_hold && alone.place.unwrap().options.allow_taints);
@@ -238,7 +239,24 @@ fn place_in_some_namespaces_needs_nodes_of_its_own() {
 }
 
 #[test]
-fn what_a_later_version_will_have_is_refused() {
-    let error = settings(&["--node-exporter-service=monitoring/node-exporter"], &[]).unwrap_err();
-    assert!(error.to_string().contains("not supported yet"), "{error}");
+fn exporters_of_others_are_named_by_their_service() {
+    let place = |flags: &[&str]| {
+        let all: Vec<&str> = ["--controllers=place"]
+            .iter()
+            .chain(flags)
+            .copied()
+            .collect();
+        settings(&all, &[]).map(|settings| settings.place.unwrap().exporters)
+    };
+    let service = "--node-exporter-service=monitoring/node-exporter";
+    let found = place(&[service, "--node-exporter-scheme=https"]).unwrap();
+    assert!(matches!(found.place, Where::Service(_)));
+    let name = found.tls.unwrap().server_name;
+    assert_eq!(name.as_deref(), Some("node-exporter.monitoring.svc"));
+    let token = "--node-exporter-token-file=/token";
+    let refused = place(&[service, token]).unwrap_err().to_string();
+    assert!(
+        refused.starts_with("--node-exporter-token-file"),
+        "{refused}"
+    );
 }

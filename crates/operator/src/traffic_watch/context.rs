@@ -12,6 +12,7 @@ use super::{exporters::Exporters, hands::Hands};
 use crate::{
     events::{Events, Note, NoteKind},
     metrics::OperatorMetrics,
+    settings::exporters::Where,
 };
 
 /// What is shared. Nothing in it changes.
@@ -22,6 +23,8 @@ pub struct Context {
     pub hands: Hands,
     /// To ask nodes.
     pub exporters: Exporters,
+    /// Where they are.
+    pub exporters_at: Where,
     /// What users read.
     pub events: Events,
     /// What Prometheus reads.

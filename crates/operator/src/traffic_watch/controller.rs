@@ -2,20 +2,18 @@
 //! more often than it helps. Only the leader asks exporters and writes; the others just follow, so that whoever leads next
 //! knows the cluster already.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use futures_util::StreamExt;
-use jiff::Timestamp;
 use tokio::{
-    sync::watch,
+    sync::{mpsc, watch},
     task::JoinSet,
     time::{Instant, sleep_until, timeout},
 };
-use weir_place::moment::Moment;
 
 use super::{
+    asking::{ANSWERS, Asked, ask},
     context::Context,
-    exporters::{Answer, ScrapeError},
     look::look,
     mind::{Mind, Scraped},
     watches,
@@ -23,12 +21,14 @@ use super::{
 };
 use crate::leader::Leadership;
 
-/// Questions to exporters at a time: each may hold an answer of some megabytes.
-const SCRAPES: usize = 64;
 /// From one look to the next, at least.
 const PAUSE: Duration = Duration::from_millis(200);
+/// In a large cluster a look takes its time: so many times as long nothing is looked at, and the processor is free.
+const REST: u32 = 2;
 /// While answers come in, a look waits for the others, but not longer than this.
 const WAIT_FOR_ANSWERS: Duration = Duration::from_secs(1);
+/// The last answer of many was so long ago.
+const LULL: Duration = Duration::from_millis(100);
 /// Without any news: figures grow old, and dwell times end.
 const QUIET: Duration = Duration::from_secs(10);
 /// After a write that failed, before it is tried again; doubled each time.
@@ -37,22 +37,16 @@ const LONGEST_RETRY: Duration = Duration::from_secs(30);
 /// What was begun may be finished after the word to end.
 const LAST_LOOK: Duration = Duration::from_secs(5);
 
-/// What came of one question.
-struct Asked {
-    node: String,
-    uid: String,
-    at: Moment,
-    time: i64,
-    took: Duration,
-    outcome: Result<Answer, ScrapeError>,
-}
-
 /// When to look next.
 #[derive(Debug)]
 struct Pace {
     /// Since when there is news.
     news: Option<Instant>,
+    /// When the last answer came.
+    answered: Option<Instant>,
     last: Instant,
+    /// How long the last look took.
+    took: Duration,
     failures: u32,
 }
 
@@ -64,18 +58,21 @@ pub async fn run(
     synced: watch::Sender<bool>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let mut told = watches::watch(&context.client, &namespaces, context.nodes.as_deref());
-    let mut world = World::new(namespaces.len().max(1));
+    let mut told = watches::watch(
+        &context.client,
+        &namespaces,
+        context.nodes.as_deref(),
+        &context.exporters_at,
+    );
+    let mut world = World::new(namespaces.len().max(1), context.exporters_at.clone());
     let mut mind = Mind::default();
-    let mut scrapes: JoinSet<Asked> = JoinSet::new();
+    let (tell, mut answers) = mpsc::channel::<Asked>(ANSWERS);
+    let mut asking = JoinSet::new();
     let mut pace = Pace::new();
     let mut leads = false;
     loop {
-        let is_asking = !scrapes.is_empty();
         let wake_up = if leads && world.is_synced() {
-            let due = mind.schedule.next().filter(|_| scrapes.len() < SCRAPES);
-            let due = due.map(|due| context.began + due.0);
-            due.into_iter().fold(pace.due(is_asking), Instant::min)
+            pace.due()
         } else {
             Instant::now() + QUIET
         };
@@ -87,15 +84,10 @@ pub async fn run(
                     break;
                 }
             }
-            Some(asked) = scrapes.join_next() => match asked {
-                Ok(asked) => {
-                    hear(&context, &mut mind, asked);
-                    pace.hear();
-                }
-                Err(error) => {
-                    tracing::error!(%error, "a question to an exporter failed inside; please report it with the log above");
-                }
-            },
+            Some(asked) = answers.recv() => {
+                hear(&context, &mut mind, asked);
+                pace.hear_answer();
+            }
             Some(told) = told.next() => {
                 if world.hear(told) {
                     pace.hear();
@@ -114,13 +106,16 @@ pub async fn run(
             );
             context.metrics.set_leader(true);
             pace.hear();
+            let (context, schedule) = (Arc::clone(&context), mind.schedule.clone());
+            asking.spawn(ask(context, schedule, tell.clone(), stop.clone()));
         }
         leads |= is_leader;
         // A kind that was removed and comes back is listed anew: until then nobody knows what is an orphan.
         if !leads || !world.is_synced() {
             continue;
         }
-        if pace.is_due(!scrapes.is_empty()) {
+        if pace.is_due() {
+            let began = Instant::now();
             let looking = look(&context, &mut world, &mut mind);
             let mut stop = stop.clone();
             let looked = tokio::select! {
@@ -130,72 +125,33 @@ pub async fn run(
                     tokio::time::sleep(LAST_LOOK).await;
                 } => break,
             };
-            pace.looked(looked.all_well);
+            pace.looked(looked.all_well, began.elapsed());
             if looked.is_news {
                 pace.hear();
             }
         }
-        ask(&context, &world, &mut mind, &mut scrapes);
     }
-    scrapes.abort_all();
-    let ended = async { while scrapes.join_next().await.is_some() {} };
+    drop(answers);
+    let ended = async { while asking.join_next().await.is_some() {} };
     let _ = timeout(LAST_LOOK, ended).await;
-}
-
-/// Asks whoever is due.
-fn ask(context: &Arc<Context>, world: &World, mind: &mut Mind, scrapes: &mut JoinSet<Asked>) {
-    let most = SCRAPES.saturating_sub(scrapes.len());
-    for name in mind.schedule.take(most, context.now()) {
-        let Some(node) = world.node(&name) else {
-            continue;
-        };
-        let (uid, address) = (node.facts.uid.clone(), node.address);
-        let is_plain = mind.schedule.is_plain(&name);
-        scrapes.spawn(ask_one(Arc::clone(context), name, uid, address, is_plain));
-    }
-}
-
-async fn ask_one(
-    context: Arc<Context>,
-    node: String,
-    uid: String,
-    address: Option<IpAddr>,
-    is_plain: bool,
-) -> Asked {
-    let began = Instant::now();
-    let outcome = context.exporters.ask(address, is_plain).await;
-    Asked {
-        node,
-        uid,
-        at: context.now(),
-        time: Timestamp::now().as_second(),
-        took: began.elapsed(),
-        outcome,
-    }
 }
 
 fn hear(context: &Context, mind: &mut Mind, asked: Asked) {
     context.metrics.place.scraped(asked.took);
     match asked.outcome {
-        Ok(answer) => {
-            mind.schedule
-                .answered(&asked.node, &asked.uid, answer.is_plain);
-            mind.hear(&Scraped {
-                node: &asked.node,
-                uid: &asked.uid,
-                at: asked.at,
-                time: asked.time,
-                scrape: &answer.scrape,
-            });
-        }
+        Ok(answer) => mind.hear(&Scraped {
+            node: &asked.node,
+            uid: &asked.uid,
+            at: asked.at,
+            time: asked.time,
+            scrape: &answer.scrape,
+        }),
         Err(error) => {
             context.metrics.place.scrape_failed(error.reason());
-            let was_failing = (mind.schedule.asked(&asked.node)).is_some_and(|asked| asked.failing);
-            if !was_failing {
+            if !asked.was_failing {
                 let error: &dyn std::error::Error = &error;
                 tracing::warn!(node = asked.node, error, "a node gives no figures");
             }
-            mind.schedule.failed(&asked.node, &asked.uid);
         }
     }
 }
@@ -204,7 +160,9 @@ impl Pace {
     fn new() -> Self {
         Self {
             news: None,
+            answered: None,
             last: Instant::now(),
+            took: Duration::ZERO,
             failures: 0,
         }
     }
@@ -214,30 +172,39 @@ impl Pace {
         self.news.get_or_insert_with(Instant::now);
     }
 
+    /// An answer came, and more may follow.
+    fn hear_answer(&mut self) {
+        self.hear();
+        self.answered = Some(Instant::now());
+    }
+
     /// When to look.
-    fn due(&self, is_asking: bool) -> Instant {
+    fn due(&self) -> Instant {
         let pause = match self.failures {
-            0 => PAUSE,
+            0 => PAUSE.max(self.took * REST),
             failures => RETRY
                 .saturating_mul(1 << failures.min(8))
                 .min(LONGEST_RETRY),
         };
         let soonest = self.last + pause;
         match self.news {
-            Some(news) if is_asking => soonest.max(news + WAIT_FOR_ANSWERS),
-            Some(news) => soonest.max(news),
+            Some(news) => {
+                let lull = self.answered.map_or(news, |answered| answered + LULL);
+                soonest.max(lull.clamp(news, news + WAIT_FOR_ANSWERS))
+            }
             None if self.failures > 0 => soonest,
             None => self.last + QUIET,
         }
     }
 
-    fn is_due(&self, is_asking: bool) -> bool {
-        Instant::now() >= self.due(is_asking)
+    fn is_due(&self) -> bool {
+        Instant::now() >= self.due()
     }
 
-    fn looked(&mut self, all_well: bool) {
+    fn looked(&mut self, all_well: bool, took: Duration) {
         self.news = None;
         self.last = Instant::now();
+        self.took = took;
         self.failures = if all_well {
             0
         } else {

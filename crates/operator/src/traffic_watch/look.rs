@@ -51,6 +51,9 @@ pub async fn look(context: &Context, world: &mut World, mind: &mut Mind) -> Look
     let placed = keep_deployments(context, world, mind, &decision).await;
     all_well &= placed.values().all(Result::is_ok);
     all_well &= move_pods(context, world, mind, &decision, &placed).await;
+    if !decision.views.is_empty() {
+        mind.left_over.look(&context.client, now).await;
+    }
     all_well &= write_statuses(context, world, mind, &decision, placed).await;
     tell(context, &decision);
     Looked { all_well, is_news }
@@ -260,7 +263,7 @@ async fn write_statuses(
             None => None,
         };
         let there = view.object.status.clone().unwrap_or_default();
-        let wanted = status::next(view, said, now);
+        let wanted = status::next(view, said, mind.left_over.said(), now);
         let written = mind.thought(&view.id).and_then(|thought| thought.written);
         let age = written.map(|at| moment.since(at));
         if is_worth_writing(&there, &wanted, age) {

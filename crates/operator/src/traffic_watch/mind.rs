@@ -25,9 +25,9 @@ use weir_place::{
     deployment::{self, Ownership},
     exposition::Scrape,
     history::{Answer, History},
-    interfaces::{Counted, Interfaces},
+    interfaces::Interfaces,
     judge::{Judge, Outcome, Seen, State, Why},
-    measure::{Measurement, measure},
+    measure::{Measurement, measure, not_counted},
     moment::Moment,
     node::NodeFacts,
     plan::{Claim, Options, WatchName, Wish},
@@ -39,8 +39,9 @@ use weir_role::cluster::ObjectId;
 
 use super::{
     deployments::Keeping,
+    left_over::LeftOver,
     moves::Moving,
-    schedule::{Schedule, Wanted},
+    schedule::{SharedSchedule, Wanted},
     world::World,
 };
 
@@ -53,8 +54,10 @@ type Measurements = BTreeMap<String, Measurement>;
 /// What is remembered.
 #[derive(Debug, Default)]
 pub struct Mind {
-    /// Who is asked when.
-    pub schedule: Schedule,
+    /// Who is asked when; whoever asks has it too.
+    pub schedule: SharedSchedule,
+    /// What is left of the original operator.
+    pub left_over: LeftOver,
     /// When this process last wrote a node's annotation.
     pub annotated: BTreeMap<String, Moment>,
     history: History,
@@ -181,7 +184,7 @@ impl Mind {
         };
         let counted = &self.counted;
         self.history.observe(&answer, self.longest, |name| {
-            (counted.iter()).any(|interfaces| interfaces.counts(name) == Counted::Yes)
+            (counted.iter()).any(|interfaces| interfaces.does_count(name))
         });
     }
 
@@ -243,7 +246,7 @@ impl Mind {
                     &settings,
                     &nodes,
                     &measurements,
-                    &self.schedule,
+                    (&self.history, &self.schedule),
                     now,
                 );
                 wishes = wishes_of(&thought.outcome, &nodes);
@@ -311,6 +314,7 @@ impl Mind {
                     .or_insert_with(|| Wanted {
                         uid: node.uid.clone(),
                         interval: settings.interval,
+                        address: world.exporter_of(&node.name),
                     });
             }
         }
@@ -394,7 +398,7 @@ fn judge(
     settings: &Arc<Settings>,
     nodes: &[&NodeFacts],
     measurements: &Measurements,
-    schedule: &Schedule,
+    (history, schedule): (&History, &SharedSchedule),
     now: Moment,
 ) -> Judged {
     let measured = || {
@@ -408,8 +412,13 @@ fn judge(
         figure: &measurement.figure,
         asked: schedule.asked(&node.name),
     });
-    let waited_for = ready::waited_for(waiting, settings, now);
     let there = object.status.clone().unwrap_or_default();
+    // It never goes back, so nobody need be asked again.
+    let waited_for = if there.ready {
+        None
+    } else {
+        ready::waited_for(waiting, settings, now)
+    };
     let ready = there.ready || waited_for.as_ref().is_some_and(Vec::is_empty);
     let seen = measured().map(|(node, measurement)| Seen {
         node,
@@ -422,7 +431,12 @@ fn judge(
     Judged {
         settings: Arc::clone(settings),
         ready,
-        nodes: status::nodes(outcome, measurements, &there.nodes),
+        nodes: status::nodes(outcome, measurements, &there.nodes, |name| {
+            let uid = nodes.binary_search_by(|node| node.name.as_str().cmp(name));
+            let uid = uid.ok().and_then(|at| nodes.get(at)).map(|node| &node.uid);
+            let history = uid.and_then(|uid| history.of(name, uid));
+            history.map_or_else(Vec::new, |history| not_counted(history, settings))
+        }),
         measured: condition::measured(outcome, measurements),
         enough_fit: condition::enough_fit(outcome, settings),
         begun: condition::ready(ready, waited_for.as_deref()),

@@ -1,11 +1,16 @@
 //! When which node is asked. Every node once per round however many watches there are; one that does not answer less and
-//! less often. Values only: the caller has the clock, and asks.
+//! less often. Values only: the caller has the clock, and asks. [`SharedSchedule`] is between the one who decides whom to
+//! ask and the one who asks.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     hash::{DefaultHasher, Hash, Hasher},
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
+
+use tokio::sync::Notify;
 
 use weir_api::place::defaults::SCRAPE_RETRY;
 use weir_place::{moment::Moment, node::Asked};
@@ -19,6 +24,15 @@ const SPREAD: f64 = 0.1;
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
     nodes: BTreeMap<String, Entry>,
+    /// Those that are not being asked, by the time at which they are to be.
+    queue: BTreeSet<(Moment, String)>,
+}
+
+/// A schedule that two share. Its lock is held for moments only.
+#[derive(Clone, Debug, Default)]
+pub struct SharedSchedule {
+    schedule: Arc<Mutex<Schedule>>,
+    changed: Arc<Notify>,
 }
 
 /// A node to ask.
@@ -28,6 +42,21 @@ pub struct Wanted {
     pub uid: String,
     /// The shortest interval of the watches that judge it.
     pub interval: Duration,
+    /// Where its exporter is, if anybody knows.
+    pub address: Option<SocketAddr>,
+}
+
+/// A node whose time has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// Its name.
+    pub name: String,
+    /// Which of that name.
+    pub uid: String,
+    /// Where its exporter is, if anybody knows.
+    pub address: Option<SocketAddr>,
+    /// It refuses to be asked for some collectors alone.
+    pub is_plain: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -47,10 +76,18 @@ impl Schedule {
     /// These are the nodes to ask from now on.
     pub fn follow(&mut self, wanted: BTreeMap<String, Wanted>, now: Moment) {
         let mut before = std::mem::take(&mut self.nodes);
+        self.queue.clear();
         for (name, wanted) in wanted {
             let known = before.remove(&name);
             let known = known.filter(|entry| entry.wanted.uid == wanted.uid);
             let entry = match known {
+                // Whatever failed before was somewhere else.
+                Some(entry) if entry.wanted.address != wanted.address => Entry {
+                    wanted,
+                    due: now,
+                    failures: 0,
+                    ..entry
+                },
                 Some(entry) => {
                     // Who is asked more often now does not wait for what was longer.
                     let sooner = entry.began.plus(wanted.interval);
@@ -75,30 +112,31 @@ impl Schedule {
                     is_plain: false,
                 },
             };
+            if !entry.is_running {
+                self.queue.insert((entry.due, name.clone()));
+            }
             self.nodes.insert(name, entry);
         }
     }
 
-    /// Up to so many that are due; they count as asked.
-    pub fn take(&mut self, most: usize, now: Moment) -> Vec<String> {
-        let is_due = |entry: &Entry| !entry.is_running && entry.due <= now;
-        let mut due: Vec<(Moment, String)> = (self.nodes.iter())
-            .filter(|(_, entry)| is_due(entry))
-            .map(|(name, entry)| (entry.due, name.clone()))
-            .collect();
-        due.sort_unstable();
-        due.truncate(most);
-        for (_, name) in &due {
-            if let Some(entry) = self.nodes.get_mut(name) {
-                entry.is_running = true;
-                entry.began = now;
-                entry.asked.get_or_insert(Asked {
-                    since: now,
-                    failing: false,
-                });
-            }
-        }
-        due.into_iter().map(|(_, name)| name).collect()
+    /// The one that has been due for longest, if any is; it counts as asked.
+    pub fn take(&mut self, now: Moment) -> Option<Due> {
+        let first = self.queue.first().filter(|(due, _)| *due <= now)?.clone();
+        self.queue.remove(&first);
+        let name = first.1;
+        let entry = self.nodes.get_mut(&name)?;
+        entry.is_running = true;
+        entry.began = now;
+        entry.asked.get_or_insert(Asked {
+            since: now,
+            failing: false,
+        });
+        Some(Due {
+            name,
+            uid: entry.wanted.uid.clone(),
+            address: entry.wanted.address,
+            is_plain: entry.is_plain,
+        })
     }
 
     /// It answered.
@@ -113,6 +151,8 @@ impl Schedule {
         if let Some(asked) = &mut entry.asked {
             asked.failing = false;
         }
+        let due = entry.due;
+        self.queue.insert((due, name.to_owned()));
     }
 
     /// It did not, or not in a way that helps.
@@ -129,6 +169,8 @@ impl Schedule {
         if let Some(asked) = &mut entry.asked {
             asked.failing = true;
         }
+        let due = entry.due;
+        self.queue.insert((due, name.to_owned()));
     }
 
     /// Since when a node is asked.
@@ -136,20 +178,57 @@ impl Schedule {
         self.nodes.get(name)?.asked
     }
 
-    /// Whether a node is to be asked for everything.
-    pub fn is_plain(&self, name: &str) -> bool {
-        self.nodes.get(name).is_some_and(|entry| entry.is_plain)
+    /// When the next one is due.
+    pub fn next(&self) -> Option<Moment> {
+        self.queue.first().map(|(due, _)| *due)
+    }
+
+    /// The node that is being asked, unless it is another one by now.
+    fn entry(&mut self, name: &str, uid: &str) -> Option<&mut Entry> {
+        let entry = self.nodes.get_mut(name);
+        entry.filter(|entry| entry.wanted.uid == uid && entry.is_running)
+    }
+}
+
+impl SharedSchedule {
+    /// These are the nodes to ask from now on.
+    pub fn follow(&self, wanted: BTreeMap<String, Wanted>, now: Moment) {
+        self.lock().follow(wanted, now);
+        self.changed.notify_one();
+    }
+
+    /// Until the nodes to ask have changed.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// The one that has been due for longest, if any is; it counts as asked.
+    pub fn take(&self, now: Moment) -> Option<Due> {
+        self.lock().take(now)
+    }
+
+    /// It answered.
+    pub fn answered(&self, name: &str, uid: &str, is_plain: bool) {
+        self.lock().answered(name, uid, is_plain);
+    }
+
+    /// It did not, or not in a way that helps.
+    pub fn failed(&self, name: &str, uid: &str) {
+        self.lock().failed(name, uid);
+    }
+
+    /// Since when a node is asked.
+    pub fn asked(&self, name: &str) -> Option<Asked> {
+        self.lock().asked(name)
     }
 
     /// When the next one is due.
     pub fn next(&self) -> Option<Moment> {
-        let waiting = self.nodes.values().filter(|entry| !entry.is_running);
-        waiting.map(|entry| entry.due).min()
+        self.lock().next()
     }
 
-    fn entry(&mut self, name: &str, uid: &str) -> Option<&mut Entry> {
-        let entry = self.nodes.get_mut(name);
-        entry.filter(|entry| entry.wanted.uid == uid)
+    fn lock(&self) -> MutexGuard<'_, Schedule> {
+        self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -172,6 +251,7 @@ mod tests {
             let wanted = Wanted {
                 uid: format!("uid of {name}"),
                 interval: Duration::from_secs(interval),
+                address: None,
             };
             ((*name).to_owned(), wanted)
         };
@@ -182,18 +262,27 @@ mod tests {
         Moment::from_secs(seconds)
     }
 
+    fn take(schedule: &mut Schedule, most: usize, now: Moment) -> Vec<String> {
+        let due = std::iter::from_fn(|| schedule.take(now));
+        due.take(most).map(|due| due.name).collect()
+    }
+
     #[test]
     fn every_node_is_asked_once_in_each_interval() {
         let mut schedule = Schedule::default();
         schedule.follow(wanted(&["a", "b"], 10), at(0));
-        assert_eq!(schedule.take(9, at(0)), ["a", "b"]);
-        assert_eq!(schedule.take(9, at(60)), [""; 0], "never twice at a time");
+        assert_eq!(take(&mut schedule, 9, at(0)), ["a", "b"]);
+        assert_eq!(
+            take(&mut schedule, 9, at(60)),
+            [""; 0],
+            "never twice at a time"
+        );
         schedule.answered("a", "uid of a", true);
-        assert!(schedule.is_plain("a"));
         schedule.follow(wanted(&["a", "b"], 10), at(1));
         assert_eq!(schedule.next(), Some(at(10)));
-        assert_eq!(schedule.take(9, at(9)), [""; 0]);
-        assert_eq!(schedule.take(9, at(10)), ["a"]);
+        assert_eq!(take(&mut schedule, 9, at(9)), [""; 0]);
+        let due = schedule.take(at(10)).unwrap();
+        assert!(due.name == "a" && due.is_plain, "{due:?}");
         schedule.answered("a", "uid of a", true);
         schedule.follow(wanted(&["a"], 5), at(11));
         assert_eq!(
@@ -209,7 +298,7 @@ mod tests {
         schedule.follow(wanted(&["a"], 10), at(0));
         let mut now = at(0);
         for least in [30, 60, 120, 240, 300, 300] {
-            assert_eq!(schedule.take(9, now), ["a"]);
+            assert_eq!(take(&mut schedule, 9, now), ["a"]);
             schedule.failed("a", "uid of a");
             let next = schedule.next().unwrap();
             let pause = next.since(now);
@@ -222,23 +311,38 @@ mod tests {
         }
         assert!(schedule.asked("a").unwrap().failing);
         assert_eq!(schedule.asked("a").unwrap().since, at(0));
-        assert_eq!(schedule.take(9, now), ["a"]);
+        assert_eq!(take(&mut schedule, 9, now), ["a"]);
         schedule.answered("a", "uid of a", false);
         assert!(!schedule.asked("a").unwrap().failing);
         assert_eq!(schedule.next(), Some(now.plus(Duration::from_secs(10))));
     }
 
     #[test]
+    fn one_that_is_somewhere_else_now_is_asked_at_once() {
+        let mut schedule = Schedule::default();
+        schedule.follow(wanted(&["a"], 10), at(0));
+        take(&mut schedule, 9, at(0));
+        schedule.failed("a", "uid of a");
+        schedule.follow(wanted(&["a"], 10), at(1));
+        assert!(schedule.next() > Some(at(29)), "nothing is new");
+        let mut moved = wanted(&["a"], 10);
+        moved.get_mut("a").unwrap().address = "10.0.0.1:9100".parse().ok();
+        schedule.follow(moved, at(2));
+        let due = schedule.take(at(2)).unwrap();
+        assert_eq!(due.address, "10.0.0.1:9100".parse().ok());
+    }
+
+    #[test]
     fn a_node_made_anew_is_another_one() {
         let mut schedule = Schedule::default();
         schedule.follow(wanted(&["a"], 10), at(0));
-        schedule.take(9, at(0));
+        take(&mut schedule, 9, at(0));
         let mut anew = wanted(&["a"], 10);
         anew.get_mut("a").unwrap().uid = "another".to_owned();
         schedule.follow(anew, at(1));
         schedule.failed("a", "uid of a");
         assert_eq!(schedule.asked("a"), None);
-        assert_eq!(schedule.take(9, at(1)), ["a"]);
+        assert_eq!(take(&mut schedule, 9, at(1)), ["a"]);
     }
 
     proptest! {
@@ -250,8 +354,8 @@ mod tests {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let mut schedule = Schedule::default();
             schedule.follow(wanted(&names, 10), at(0));
-            let first = schedule.take(most, at(late));
-            let second = schedule.take(count, at(late));
+            let first = take(&mut schedule, most, at(late));
+            let second = take(&mut schedule, count, at(late));
             prop_assert_eq!(first.len(), most.min(count));
             prop_assert_eq!(first.into_iter().chain(second).collect::<Vec<_>>(), names);
         }

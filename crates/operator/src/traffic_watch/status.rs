@@ -11,7 +11,13 @@ use weir_place::condition::Said;
 use super::mind::{Judged, View};
 
 /// What the status should say. A watch that was refused keeps its figures: they are old, and say when they were taken.
-pub fn next(view: &View, placed: Option<Said>, now: Timestamp) -> TrafficWatchStatus {
+/// `left_over` is told beside it.
+pub fn next(
+    view: &View,
+    placed: Option<Said>,
+    left_over: Option<&Said>,
+    now: Timestamp,
+) -> TrafficWatchStatus {
     let there = view.object.status.clone().unwrap_or_default();
     // Kubernetes keeps whole seconds.
     let now = Time(Timestamp::from_second(now.as_second()).unwrap_or(now));
@@ -29,7 +35,8 @@ pub fn next(view: &View, placed: Option<Said>, now: Timestamp) -> TrafficWatchSt
             message: "nothing is done until what Accepted says is mended".to_owned(),
         }],
     };
-    wanted.extend(said.into_iter().map(|said| Condition {
+    let said = said.into_iter().chain(left_over.cloned());
+    wanted.extend(said.map(|said| Condition {
         type_: said.type_.as_str().to_owned(),
         status: if said.holds { "True" } else { "False" }.to_owned(),
         reason: said.reason.to_owned(),
@@ -46,7 +53,8 @@ pub fn next(view: &View, placed: Option<Said>, now: Timestamp) -> TrafficWatchSt
     // Who else writes conditions of their own keeps them; ours that are not told now stay as they were.
     let is_told = |old: &&Condition| {
         let is_ours_now = wanted.iter().any(|new| new.type_ == old.type_);
-        is_ours_now || old.type_ == finding::ADJUSTED
+        let goes_when_well = [finding::ADJUSTED, ConditionType::Alone.as_str()];
+        is_ours_now || goes_when_well.contains(&old.type_.as_str())
     };
     let others: Vec<Condition> = (there.conditions.iter())
         .filter(|old| !is_told(old))

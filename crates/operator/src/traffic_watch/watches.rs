@@ -13,15 +13,19 @@ use kube::{
     core::DeserializeGuard,
     runtime::{WatchStreamExt, watcher},
 };
+use weir_api::hold::names::SERVICE_NAME_LABEL;
 use weir_role::cluster::{self, ObjectId, Update};
 
 use super::world::Told;
+use crate::settings::exporters::Where;
 
-/// All that the watches say, for ever. Without namespaces all of them are watched; `nodes` selects nodes by their labels.
+/// All that the watches say, for ever. Without namespaces all of them are watched; `nodes` selects nodes by their labels;
+/// of Services only that of exporters is looked at.
 pub fn watch(
     client: &Client,
     namespaces: &[String],
     nodes: Option<&str>,
+    exporters: &Where,
 ) -> BoxStream<'static, Told> {
     let scopes: Vec<Option<&str>> = match namespaces {
         [] => vec![None],
@@ -43,7 +47,15 @@ pub fn watch(
                 .boxed(),
         ]
     });
-    stream::select_all(streams.chain([nodes])).boxed()
+    let slices = match exporters {
+        Where::Nodes(_) => None,
+        Where::Service(service) => {
+            let config = all().labels(&format!("{SERVICE_NAME_LABEL}={}", service.name));
+            let slices = cluster::watch(client, Some(&service.namespace), config);
+            Some(slices.map(Told::Exporters).boxed())
+        }
+    };
+    stream::select_all(streams.chain([nodes]).chain(slices)).boxed()
 }
 
 /// Nodes are in no namespace, so they have a watch of their own.

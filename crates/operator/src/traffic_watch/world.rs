@@ -7,16 +7,19 @@ mod tests;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     sync::Arc,
 };
 
-use k8s_openapi::api::{apps::v1::Deployment, core::v1::Node};
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::Node, discovery::v1::EndpointSlice};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use weir_api::place::{TrafficWatch, names::TOLD_REPLICAS_ANNOTATION};
 use weir_place::node::NodeFacts;
 use weir_role::cluster::{ObjectId, Update};
+
+use super::whereabouts::Whereabouts;
+use crate::settings::exporters::Where;
 
 /// Something happened to objects of one kind.
 #[derive(Clone, Debug)]
@@ -27,6 +30,8 @@ pub enum Told {
     Node(Update<Node>),
     /// To a Deployment, ours or not.
     Deployment(Update<Deployment>),
+    /// To endpoints of somebody's exporters.
+    Exporters(Update<EndpointSlice>),
 }
 
 /// All that is known.
@@ -37,6 +42,7 @@ pub struct World {
     unreadable: BTreeSet<ObjectId>,
     nodes: BTreeMap<String, NodeSight>,
     deployments: BTreeMap<ObjectId, DeploymentSight>,
+    exporters: Whereabouts,
     scopes: usize,
     watches_listed: HashSet<Option<String>>,
     deployments_listed: HashSet<Option<String>>,
@@ -49,7 +55,7 @@ pub struct World {
 pub struct NodeSight {
     /// What decisions rest on.
     pub facts: NodeFacts,
-    /// Where its exporter is.
+    /// Where it is itself.
     pub address: Option<IpAddr>,
     /// The version that this was read from.
     pub version: String,
@@ -67,9 +73,11 @@ pub struct DeploymentSight {
 }
 
 impl World {
-    /// A world of which nothing is known. Kinds in namespaces are listed once for each of so many scopes.
-    pub fn new(scopes: usize) -> Self {
+    /// A world of which nothing is known, but where exporters are to be found. Kinds in namespaces are listed once for each
+    /// of so many scopes.
+    pub fn new(scopes: usize, exporters: Where) -> Self {
         Self {
+            exporters: Whereabouts::new(exporters),
             watches: BTreeMap::new(),
             unreadable: BTreeSet::new(),
             nodes: BTreeMap::new(),
@@ -96,13 +104,17 @@ impl World {
             Told::Watch(Some(update)) => self.hear_watches(update),
             Told::Node(update) => self.hear_nodes(update),
             Told::Deployment(update) => self.hear_deployments(update),
+            Told::Exporters(update) => self.exporters.hear(update),
         }
     }
 
     /// Whether all kinds have been listed, or are known not to be there.
     pub fn is_synced(&self) -> bool {
         let watches = self.is_absent || self.watches_listed.len() >= self.scopes;
-        watches && self.nodes_listed && self.deployments_listed.len() >= self.scopes
+        watches
+            && self.nodes_listed
+            && self.deployments_listed.len() >= self.scopes
+            && self.exporters.is_known()
     }
 
     /// Whether the cluster knows TrafficWatches at all. If it does not, nobody says what is an orphan.
@@ -128,6 +140,11 @@ impl World {
     /// One node.
     pub fn node(&self, name: &str) -> Option<&NodeSight> {
         self.nodes.get(name)
+    }
+
+    /// Where a node's exporter is, if anybody knows.
+    pub fn exporter_of(&self, node: &str) -> Option<SocketAddr> {
+        self.exporters.of(node, self.nodes.get(node)?.address)
     }
 
     /// The Deployment of a watch's name, whoever it belongs to.

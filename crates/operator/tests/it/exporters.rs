@@ -1,21 +1,35 @@
 //! What may answer on an exporter's port, from real servers on loopback.
 
+mod secure;
+
 use std::{future::pending, net::Ipv4Addr};
 
 use axum::{Router, extract::RawQuery, http::StatusCode, response::Redirect, routing::get};
 use tokio::net::TcpListener;
-use weir_operator::traffic_watch::exporters::{Answer, Exporters, ScrapeError};
+use weir_operator::{
+    settings::exporters::{ExporterSettings, Where},
+    traffic_watch::exporters::{Answer, Exporters, ScrapeError},
+};
 use weir_place::exposition::{BODY_LIMIT, ExpositionError};
 use weir_role::internal_port;
 
 const COUNTERS: &str = "node_network_transmit_bytes_total{device=\"eth0\"} 7\n";
 
+/// Asks without TLS and without a token.
+fn plain() -> Exporters {
+    Exporters::new(&ExporterSettings {
+        place: Where::Nodes(9810),
+        tls: None,
+        token: None,
+    })
+    .unwrap()
+}
+
 async fn ask(metrics: Router, is_plain: bool) -> Result<Answer, ScrapeError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let port = listener.local_addr().unwrap().port();
+    let address = listener.local_addr().unwrap();
     tokio::spawn(internal_port::serve(listener, metrics, pending()));
-    let address = Some(Ipv4Addr::LOCALHOST.into());
-    Exporters::new(port).ask(address, is_plain).await
+    plain().ask(Some(address), is_plain).await
 }
 
 fn says(body: impl Into<String>) -> Router {
@@ -87,8 +101,9 @@ async fn one_that_never_answers_is_given_up() {
 
 #[tokio::test]
 async fn nobody_there_is_said() {
-    let exporters = Exporters::new(weir_lab::ports::free());
-    let nobody = exporters.ask(Some(Ipv4Addr::LOCALHOST.into()), false).await;
+    let address = (Ipv4Addr::LOCALHOST, weir_lab::ports::free()).into();
+    let exporters = plain();
+    let nobody = exporters.ask(Some(address), false).await;
     assert_eq!(nobody.unwrap_err().reason(), "unreachable");
     let nowhere = exporters.ask(None, false).await;
     assert_eq!(nowhere.unwrap_err().reason(), "no_address");

@@ -11,7 +11,7 @@ pub(super) struct Sample {
 }
 
 /// Longer lines are not read: no honest one comes near.
-const LINE_LIMIT: usize = 16 << 10;
+pub(super) const LINE_LIMIT: usize = 16 << 10;
 
 /// Reads a line that has a `device`; none if it is not one, or is broken.
 pub(super) fn parse(line: &[u8]) -> Option<Sample> {

@@ -182,6 +182,27 @@ proptest! {
     }
 
     #[test]
+    fn the_pieces_in_which_an_answer_comes_do_not_matter(
+        lines in proptest::collection::vec(
+            "(node_network_(transmit|receive|speed)_bytes(_total)?(\\{device=\"eth[01]\"\\} [0-9.-]{1,4})?|[<# a-z]{0,4})[ \n]?", 0..12),
+        long in prop_oneof![Just(0_usize), LINE_LIMIT - 40..LINE_LIMIT + 40],
+        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..8),
+    ) {
+        let device = "x".repeat(long);
+        let body = format!("{}\n{TRANSMIT_BYTES}{{a=\"{device}\",device=\"eth9\"}} 7\n", lines.concat());
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len())).collect();
+        cuts.sort_unstable();
+        let mut reader = Reader::default();
+        let mut begin = 0;
+        let mut outcome = Ok(());
+        for end in cuts.into_iter().chain([body.len()]) {
+            outcome = outcome.and_then(|()| reader.feed(&body.as_bytes()[begin..end]));
+            begin = end;
+        }
+        prop_assert_eq!(outcome.and_then(|()| reader.finish()), read(body.as_bytes()));
+    }
+
+    #[test]
     fn what_is_written_is_read(
         interfaces in proptest::collection::btree_map(
             "\\PC{1,16}|[,{}#\"\\\\\n ]{1,8}", (0_u64..1 << 53, 0_u64..1 << 53, -2e9..2e9_f64), 1..8),

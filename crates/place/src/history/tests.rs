@@ -134,6 +134,23 @@ fn what_nobody_counts_has_no_history() {
 }
 
 #[test]
+fn a_node_that_names_interfaces_without_end_takes_little() {
+    let names: Vec<String> = (0..4096).map(|number| format!("eth{number:04}")).collect();
+    let devices: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), 7)).collect();
+    let mut history = History::default();
+    see(&mut history, "a", 0, &devices);
+    see(&mut history, "a", 10, &devices);
+    let node = history.of("a", "1").unwrap();
+    assert_eq!(node.devices().count(), DEVICES_LIMIT);
+    assert_eq!(node.others().len(), OTHERS_LIMIT);
+    assert_eq!(
+        transmit(&history, "a", "eth0000"),
+        Some(0.0),
+        "always the same"
+    );
+}
+
+#[test]
 fn long_windows_are_kept_in_few_readings_and_short_ones_stay_exact() {
     let mut ring = Ring::default();
     let long = Duration::from_hours(6);

@@ -89,8 +89,11 @@ fn the_node_is_as_full_as_its_worst_interface() {
     assert_eq!(figure.interface, "eth1");
     assert_eq!(measured.transmit_total, 1_125_000_000, "those that count");
     assert_eq!(measured.time, Some(1_700_000_000));
-    let lo = measured.interfaces.iter().find(|one| one.name == "lo");
-    assert_eq!(lo.unwrap().counted, Counted::Excluded("lo".to_owned()));
+    let names: Vec<&str> = measured.interfaces.iter().map(|it| &*it.name).collect();
+    assert_eq!(names, ["eth0", "eth1"]);
+    let history = setting.history.of("a", &setting.node.uid).unwrap();
+    let excluded = ("lo".to_owned(), Counted::Excluded("lo".to_owned()));
+    assert_eq!(not_counted(history, &setting.settings), [excluded]);
 }
 
 #[test]

@@ -1,7 +1,17 @@
 //! The original's forms, the summary, and how much and how often is written.
 
-use super::*;
-use crate::{judge::Why, moment::Moment};
+use super::{nodes as nodes_of, *};
+use crate::{interfaces::Counted, judge::Why, moment::Moment};
+
+/// Every node has a loopback, which nobody counts.
+fn nodes(
+    outcome: &Outcome,
+    measurements: &BTreeMap<String, Measurement>,
+    there: &BTreeMap<String, NodeStatus>,
+) -> Nodes {
+    let lo = || ("lo".to_owned(), Counted::Excluded("lo".to_owned()));
+    nodes_of(outcome, measurements, there, |_| vec![lo()])
+}
 
 fn verdict(state: State, load: Option<f64>) -> Verdict {
     Verdict {
@@ -70,6 +80,9 @@ fn figures_have_the_originals_forms() {
         current_transmit_total: 183_993,
         time: 1_700_000_000,
         unfit: true,
+        interface: None,
+        why: Some("Measured".to_owned()),
+        interfaces: Some("none counts; excluded: lo".to_owned()),
     };
     assert_eq!(found.nodes["a"], entry);
     assert_eq!(found.nodes["b"].current_bandwidth_percent, "1.06976e-04");
@@ -94,6 +107,8 @@ fn figures_stay_with_their_time_until_there_are_newer_ones() {
         current_transmit_total: 7,
         time: 1_600_000_000,
         unfit,
+        why: Some("Found".to_owned()),
+        ..NodeStatus::default()
     };
     let there =
         BTreeMap::from(["a", "b", "gone"].map(|name| (name.to_owned(), entry("5e+01", true))));
@@ -164,6 +179,14 @@ fn a_large_cluster_is_not_written_with_every_reading() {
     assert!(is_written(&figures, Some(FIGURES_INTERVAL)));
     assert!(is_written(&figures, None));
     assert!(is_written(&verdicts, Some(Duration::ZERO)));
+    let mut later = there.clone();
+    for node in later.nodes.values_mut() {
+        node.time += 60;
+    }
+    assert!(
+        !is_written(&later, Some(FIGURES_INTERVAL)),
+        "nothing is new"
+    );
 }
 
 #[test]

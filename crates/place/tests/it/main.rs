@@ -4,5 +4,6 @@
 
 mod any_counters;
 mod cluster;
+mod contract;
 mod seeds;
 mod story;

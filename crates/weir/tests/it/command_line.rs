@@ -138,3 +138,26 @@ fn a_namespace_that_cannot_be_is_named_before_anything_is_printed() {
     assert!(said.contains("`My_Shop`"), "{said}");
     assert!(output.stdout.is_empty());
 }
+
+#[test]
+fn a_status_without_a_cluster_says_what_to_do() {
+    for (file, said) in [
+        ("/nowhere/kubeconfig", "/nowhere/kubeconfig cannot be used"),
+        (
+            "unreachable",
+            "see whether `kubectl get trafficwatches` does",
+        ),
+    ] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let unreachable = directory.path().join("unreachable");
+        // Nobody listens on port 1.
+        let config = "{\"apiVersion\":\"v1\",\"kind\":\"Config\",\"clusters\":[{\"name\":\"a\",\"cluster\":{\"server\":\"http://127.0.0.1:1\"}}],\"contexts\":[{\"name\":\"a\",\"context\":{\"cluster\":\"a\",\"user\":\"a\"}}],\"users\":[{\"name\":\"a\",\"user\":{}}],\"current-context\":\"a\"}";
+        std::fs::write(&unreachable, config).expect("a file");
+        let file = directory.path().join(file);
+        let output = weir(&["status", "--kubeconfig"]).arg(&file).output();
+        let output = output.expect("weir runs");
+        assert_eq!(output.status.code(), Some(1));
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains(said), "{error}");
+    }
+}

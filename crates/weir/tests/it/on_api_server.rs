@@ -5,6 +5,7 @@
 mod examples;
 mod manifests;
 mod place;
+mod status;
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -24,7 +24,13 @@ pub(in crate::bench) fn cpu(pid: u32) -> Result<Duration> {
 /// Resident memory of a process, in bytes.
 pub(in crate::bench) fn resident(pid: u32) -> Result<u64> {
     let status = read(&format!("/proc/{pid}/status"))?;
-    resident_of(&status).with_context(|| format!("cannot understand /proc/{pid}/status"))
+    kibibytes_of(&status, "VmRSS:").with_context(|| format!("cannot understand /proc/{pid}/status"))
+}
+
+/// The most memory that a process has had resident so far, in bytes.
+pub(in crate::bench) fn peak(pid: u32) -> Result<u64> {
+    let status = read(&format!("/proc/{pid}/status"))?;
+    kibibytes_of(&status, "VmHWM:").with_context(|| format!("cannot understand /proc/{pid}/status"))
 }
 
 fn read(path: &str) -> Result<String> {
@@ -41,10 +47,9 @@ fn ticks_of(stat: &str) -> Option<u64> {
     Some(user + system)
 }
 
-fn resident_of(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+/// A line of the status, in bytes.
+fn kibibytes_of(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }
@@ -62,9 +67,11 @@ mod tests {
 
     #[test]
     fn resident_memory_is_in_kibibytes() {
-        let status = "Name:\tweir\nVmPeak:\t  999 kB\nVmRSS:\t   2048 kB\nThreads:\t1\n";
-        assert_eq!(resident_of(status), Some(2 << 20));
-        assert_eq!(resident_of("Name:\tzombie\n"), None);
+        let status =
+            "Name:\tweir\nVmPeak:\t  999 kB\nVmHWM:\t 3072 kB\nVmRSS:\t   2048 kB\nThreads:\t1\n";
+        assert_eq!(kibibytes_of(status, "VmRSS:"), Some(2 << 20));
+        assert_eq!(kibibytes_of(status, "VmHWM:"), Some(3 << 20));
+        assert_eq!(kibibytes_of("Name:\tzombie\n", "VmRSS:"), None);
     }
 
     #[test]

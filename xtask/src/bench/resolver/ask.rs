@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use super::message::{self, Message};
+use crate::bench::message::{self, Message};
 
 /// Asks on a connection of its own.
 pub(super) fn get(address: SocketAddr, path: &str) -> Result<Message> {

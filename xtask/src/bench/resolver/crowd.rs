@@ -15,7 +15,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::message;
+use crate::bench::message;
 
 /// The clients, all of which have sent their request.
 pub(super) struct Crowd {

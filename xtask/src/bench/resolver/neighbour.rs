@@ -18,13 +18,12 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use super::{
-    message,
     site::Site,
     steady::Steady,
     target::Target,
     weir::{Resolver, Service},
 };
-use crate::bench::{Figure, median, ports};
+use crate::bench::{Figure, median, message, ports};
 
 const LIMIT: u32 = 500;
 const RATE: u32 = 2000;

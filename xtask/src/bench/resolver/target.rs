@@ -17,7 +17,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use super::message;
+use crate::bench::message;
 
 /// A server that ends with this value.
 pub(super) struct Target {

@@ -51,7 +51,7 @@ fn set<K>(object: K) -> Update<K> {
 }
 
 fn synced() -> World {
-    let mut world = World::new(1);
+    let mut world = World::new(1, Where::Nodes(9810));
     assert!(!world.is_synced());
     world.hear(Told::Watch(Some(listed(vec![watch("web", 1)]))));
     world.hear(Told::Node(listed(vec![node(&json!({}))])));
@@ -125,7 +125,7 @@ fn a_watch_that_cannot_be_read_is_not_forgotten() {
 
 #[test]
 fn a_cluster_without_the_kind_is_known_as_such() {
-    let mut world = World::new(1);
+    let mut world = World::new(1, Where::Nodes(9810));
     world.hear(Told::Node(listed(Vec::new())));
     world.hear(Told::Deployment(listed(Vec::new())));
     world.hear(Told::Watch(None));

@@ -2,6 +2,7 @@
 //! nodes of its own, which its operator alone looks at.
 
 mod lab;
+mod others;
 
 use k8s_openapi::{
     api::{

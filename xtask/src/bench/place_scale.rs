@@ -1,0 +1,168 @@
+//! `cargo xtask bench place-scale`: the operator's place with 5,000 nodes and 50 TrafficWatches that all measure
+//! differently: how long a round takes, how much memory it needs, what it writes when nothing changes, and whether a
+//! third of exporters that do harm delays the others.
+//!
+//! The API server is the lab's, the operator the real program in a process of its own. Nodes are objects; one process,
+//! this one, answers as all of their exporters ([`exporters`]). That needs a network of its own, so the benchmark begins
+//! anew in one where 10.98.0.0/16 is local. [`objects`] says what nodes and watches look like, [`api`] speaks to the API
+//! server, [`operator`] runs the program, [`round`] times rounds.
+
+mod api;
+mod exporters;
+mod objects;
+mod operator;
+mod round;
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use weir_lab::{cache::Cache, server::Server, tools::CONTROL_PLANE};
+
+use self::{api::Api, exporters::Exporters, operator::Operator};
+use super::{Figure, finish, real, scratch::Scratch};
+use crate::{program::WEIR, progress::Progress, tools};
+
+/// Where the part in the network of its own finds the program to measure.
+const PROGRAM: &str = "WEIR_BENCH_PROGRAM";
+/// What the watches ask for, and what "on time" is measured by.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// Two answers of a node may lie so much further apart than the interval.
+const LATE: Duration = Duration::from_secs(1);
+/// Longer than the minute after which figures alone are written, so that one such write would be seen.
+const WATCHED: Duration = Duration::from_secs(65);
+
+/// How large the cluster is.
+#[derive(Clone, Copy, Debug)]
+struct Size {
+    nodes: usize,
+    watches: usize,
+}
+
+/// Builds what is needed, and begins anew in a network of its own.
+pub(super) fn run(is_quick: bool, json: Option<&Path>) -> Result<ExitCode> {
+    tools::ensure(CONTROL_PLANE, &Cache::of_environment()?)?;
+    let weir = WEIR.build()?;
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--"]).arg(env::current_exe()?);
+    command.args(["bench", "place-scale-inside"]);
+    if is_quick {
+        command.arg("--quick");
+    }
+    if let Some(file) = json {
+        command.arg("--json").arg(file);
+    }
+    let status = command.env(PROGRAM, weir).status();
+    let status = status.context("cannot run unshare, which is part of util-linux")?;
+    Ok(if status.success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Measures, in a network of its own.
+pub(super) fn run_inside(is_quick: bool, json: Option<&Path>) -> Result<ExitCode> {
+    let weir = env::var_os(PROGRAM).map(PathBuf::from);
+    let weir = weir.context("run `cargo xtask bench place-scale`, which begins this one")?;
+    for line in [
+        "link set lo up",
+        // Whoever listens on all addresses answers on each of these.
+        "route add local 10.98.0.0/16 dev lo",
+    ] {
+        let status = Command::new("ip").args(line.split(' ')).status();
+        if !status.is_ok_and(|status| status.success()) {
+            bail!("`ip {line}` failed: run this as root, with iproute2 installed");
+        }
+    }
+    let size = if is_quick {
+        Size {
+            nodes: 500,
+            watches: 10,
+        }
+    } else {
+        Size {
+            nodes: 5000,
+            watches: 50,
+        }
+    };
+    let figures = measure(&weir, size)?;
+    finish("place-scale", &figures, json)
+}
+
+fn measure(weir: &Path, size: Size) -> Result<Vec<Figure>> {
+    let progress = Progress::new();
+    let scratch = Scratch::new()?;
+    progress.doing("starting an API server");
+    let server = Server::fresh_with_still_nodes(&Cache::of_environment()?)?;
+    let api = Api::new(&server, scratch.path())?;
+    progress.doing(&format!("making {} nodes", size.nodes));
+    objects::create_nodes(&api, size.nodes)?;
+    objects::create_definitions(&server, weir)?;
+    objects::create_watches(&api, size.watches)?;
+    let exporters = Exporters::start(size.nodes)?;
+
+    progress.doing("starting the operator");
+    let began = Instant::now();
+    let mut operator = Operator::start(weir, &server, scratch.path())?;
+    operator.wait_until(
+        "every watch is ready and has its Deployment",
+        Duration::from_mins(10),
+        || objects::are_placed(&api, size.watches),
+    )?;
+    let start = began.elapsed();
+    progress.done(&format!("all watches are ready after {start:.1?}"));
+
+    let mut figures = vec![Figure::new(
+        "place.scale.start_seconds",
+        start.as_secs_f64(),
+        "s",
+    )];
+    progress.doing("timing rounds");
+    // What began with the watches ends first: labels become "false", statuses are written.
+    thread::sleep(INTERVAL * 3);
+    let cpu = operator.cpu_seconds()?;
+    let began = Instant::now();
+    let rounds = round::time(&api, &exporters, size)?;
+    let intervals = began.elapsed().as_secs_f64() / INTERVAL.as_secs_f64();
+    let cpu = (operator.cpu_seconds()? - cpu) / intervals;
+    let longest = rounds.iter().copied().fold(0.0, f64::max);
+    figures.push(Figure::new("place.scale.round_seconds", longest, "s").at_most(10.0));
+    figures.push(Figure::new("place.scale.round_cpu_seconds", cpu, "s"));
+
+    progress.doing("counting writes while nothing changes");
+    thread::sleep(INTERVAL * 2);
+    let unchanged = writes(&api)?;
+    figures.push(Figure::new("place.scale.writes_unchanged", unchanged, "").exactly(0));
+    progress.doing("counting writes while figures change and verdicts do not");
+    exporters.send_all(objects::CAPACITY / 10);
+    thread::sleep(INTERVAL * 2);
+    let steady = writes(&api)? * 60.0 / WATCHED.as_secs_f64();
+    figures.push(Figure::new(
+        "place.scale.writes_steady",
+        steady,
+        "per minute",
+    ));
+
+    progress.doing("a third of the exporters is slow, silent or lies");
+    exporters.spoil_a_third();
+    thread::sleep(WATCHED);
+    let on_time = exporters.share_on_time(INTERVAL + LATE);
+    figures.push(Figure::new("place.scale.healthy_on_time", on_time, "share").at_least(1.0));
+    // The most that it ever had, with all that was done to it.
+    let memory = operator.peak_mebibytes()?;
+    figures.push(Figure::new("place.scale.rss_mib", memory, "MiB").below(512.0));
+    Ok(figures)
+}
+
+/// Writes within [`WATCHED`], as the API server counts them.
+fn writes(api: &Api) -> Result<f64> {
+    let before = api.writes()?;
+    thread::sleep(WATCHED);
+    Ok(real(api.writes()?.saturating_sub(before)))
+}
