@@ -129,14 +129,14 @@ pub(crate) fn run(args: StatusArgs) -> Result<(), StatusError> {
         let watch = |object: &TrafficWatch| place::Watch::of(object, &found.nodes, now);
         watches.iter().map(watch).collect()
     });
-    let services: Option<Vec<hold::Service>> = found.services.as_ref().map(|services| {
-        let service = |object: &ElastiService| hold::Service::of(object, now);
+    let services: Option<Vec<hold::Held>> = found.services.as_ref().map(|services| {
+        let service = |object: &ElastiService| hold::Held::of(object, now);
         services.iter().map(service).collect()
     });
     let text = match format {
         Format::Json => {
             let all = json!({ "trafficWatches": watches, "elastiServices": services });
-            format!("{:#}\n", all)
+            format!("{all:#}\n")
         }
         Format::Table => {
             let place = watches.as_deref().map(place::render);

@@ -11,7 +11,7 @@ use super::table;
 /// One of them, as it is told. The names of the fields are a contract.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Service {
+pub(super) struct Held {
     namespace: String,
     name: String,
     service: String,
@@ -26,7 +26,7 @@ pub(super) struct Service {
     problem: Option<String>,
 }
 
-impl Service {
+impl Held {
     pub(super) fn of(object: &ElastiService, now: Timestamp) -> Self {
         let status = object.status.clone().unwrap_or_default();
         let begun = status.phase_start_time.as_ref();
@@ -35,8 +35,8 @@ impl Service {
             namespace: object.namespace().unwrap_or_default(),
             name: object.name_any(),
             service: object.spec.service.clone(),
-            mode: word(&status.mode),
-            phase: word(&status.phase),
+            mode: word(status.mode.as_ref()),
+            phase: word(status.phase.as_ref()),
             phase_age_seconds: begun.map(|time| now.as_second() - time.0.as_second()),
             problem: wrong
                 .map(|it| format!("{} is false, {}: {}", it.type_, it.reason, it.message)),
@@ -58,7 +58,7 @@ impl Service {
 }
 
 /// All of them, for people.
-pub(super) fn render(services: &[Service]) -> String {
+pub(super) fn render(services: &[Held]) -> String {
     if services.is_empty() {
         return "There are no ElastiServices.\n".to_owned();
     }
@@ -71,14 +71,14 @@ pub(super) fn render(services: &[Service]) -> String {
         "PROBLEM",
     ];
     let rows: Vec<Vec<String>> = std::iter::once(head.map(str::to_owned).to_vec())
-        .chain(services.iter().map(Service::cells))
+        .chain(services.iter().map(Held::cells))
         .collect();
     table::render(&rows)
 }
 
 /// A value as it stands in the object.
-fn word<T: Serialize>(value: &Option<T>) -> Option<String> {
-    match serde_json::to_value(value.as_ref()?).ok()? {
+fn word<T: Serialize>(value: Option<&T>) -> Option<String> {
+    match serde_json::to_value(value?).ok()? {
         Value::String(text) => Some(text),
         _ => None,
     }
@@ -104,7 +104,7 @@ mod tests {
             },
         }))
         .unwrap();
-        let service = Service::of(&object, Timestamp::from_second(40).unwrap());
+        let service = Held::of(&object, Timestamp::from_second(40).unwrap());
         let text = render(&[service]);
         let line = text.lines().nth(1).unwrap();
         assert!(line.starts_with("shop/web       web-svc  proxy"), "{text}");
