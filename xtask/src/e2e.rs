@@ -33,7 +33,7 @@ fn hold(arguments: HoldArgs) -> Result<ExitCode> {
         dev,
         keep,
     } = arguments;
-    let figures = hold::run(&hold::Options {
+    let options = hold::Options {
         cycles,
         rate,
         faults: with_faults,
@@ -41,8 +41,11 @@ fn hold(arguments: HoldArgs) -> Result<ExitCode> {
         early_wakes,
         is_dev: dev,
         keep,
-    })?;
-    bench::finish("hold", &figures, json.as_deref())
+    };
+    let mut figures = Vec::new();
+    let outcome = hold::run(&options, &mut figures);
+    let code = bench::finish("hold", &figures, json.as_deref())?;
+    outcome.map(|()| code)
 }
 
 fn place(arguments: PlaceArgs) -> Result<ExitCode> {

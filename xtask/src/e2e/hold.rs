@@ -44,22 +44,23 @@ pub(crate) struct Options {
     pub(crate) keep: bool,
 }
 
-pub(crate) fn run(options: &Options) -> Result<Vec<Figure>> {
+/// Adds to the figures as it goes: what fails after an hour takes nothing of that hour with it.
+pub(crate) fn run(options: &Options, all: &mut Vec<Figure>) -> Result<()> {
     let site = site::prepare(options.cycles > 0, options.is_dev)?;
-    let outcome = measure(&site, options);
+    let outcome = measure(&site, options, all);
     match &outcome {
-        Ok(_) if !options.keep => site.leave()?,
+        Ok(()) if !options.keep => site.leave()?,
         _ => site.say_how_to_look(),
     }
     outcome
 }
 
-fn measure(site: &Site, options: &Options) -> Result<Vec<Figure>> {
+fn measure(site: &Site, options: &Options, all: &mut Vec<Figure>) -> Result<()> {
     let target = target::Target::deploy(site)?;
     let plain = plain::run(site, &target, options.rate)?;
-    let mut all = figures::of_plain(&plain);
+    all.extend(figures::of_plain(&plain));
     if options.cycles == 0 {
-        return Ok(all);
+        return Ok(());
     }
     target.hold(site)?;
     let undisturbed = std::iter::once(None);
@@ -72,5 +73,5 @@ fn measure(site: &Site, options: &Options) -> Result<Vec<Figure>> {
         let early = early::run(site, &target, options.early_wakes, options.is_dev);
         all.extend(early?);
     }
-    Ok(all)
+    Ok(())
 }
