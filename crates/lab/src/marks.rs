@@ -30,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long one that was killed may take: the kernel may be busy with its disk or its memory.
 const PATIENCE_WITH_THE_KERNEL: Duration = Duration::from_mins(1);
 const GLANCE: Duration = Duration::from_millis(20);
+/// With pauses of 0.1 ms: the kernel makes an environment by an end that moves away from its beginning, so for a moment it
+/// looks like one that is empty for good.
+const LOOKS_AT_AN_EMPTY_ENVIRONMENT: u32 = 100;
 /// How long a process may be about to execute a program: a busy machine may let it wait in the midst of that.
 const EXECUTION: Duration = Duration::from_secs(5);
 /// In bytes. Linux allows arguments and environment together 2 MiB by default; the lab's are a few kB.
@@ -73,6 +76,7 @@ pub fn all() -> Vec<Marked> {
 /// an empty one is looked at again.
 fn environ(pid: i32, buffer: &mut [u8]) -> Option<&[u8]> {
     let deadline = Instant::now() + EXECUTION;
+    let mut given_empty = 0;
     loop {
         // In one read, or what was there before an `execve` is cut off in its midst.
         let mut file = fs::File::open(format!("/proc/{pid}/environ")).ok()?;
@@ -80,7 +84,12 @@ fn environ(pid: i32, buffer: &mut [u8]) -> Option<&[u8]> {
         if length > 0 {
             return buffer.get(..length);
         }
-        if why_empty(pid) != Empty::ForNow || Instant::now() >= deadline {
+        match why_empty(pid) {
+            Empty::Over => return None,
+            Empty::Given => given_empty += 1,
+            Empty::ForNow => given_empty = 0,
+        }
+        if given_empty >= LOOKS_AT_AN_EMPTY_ENVIRONMENT || Instant::now() >= deadline {
             return None;
         }
         std::thread::sleep(Duration::from_micros(100));
@@ -92,9 +101,9 @@ fn environ(pid: i32, buffer: &mut [u8]) -> Option<&[u8]> {
 enum Empty {
     /// It has ended, or ends, or is a thread of the kernel: it will never have one.
     Over,
-    /// It was given an empty one.
+    /// It was given an empty one, or is just being given one.
     Given,
-    /// It executes a program, and will have one when that is done.
+    /// It executes a program, and will have one when that is done; or has it since.
     ForNow,
 }
 
@@ -109,16 +118,19 @@ fn why_empty(pid: i32) -> Empty {
         return Empty::Over;
     };
     let fields: Vec<&str> = after_name.split_whitespace().collect();
-    let (state, flags, end_of_environment) = (fields.first(), fields.get(6), fields.get(48));
+    let (state, flags) = (fields.first(), fields.get(6));
+    // Where it begins and ends; nowhere until the kernel has made it.
+    let (begin, end) = (fields.get(47), fields.get(48));
     let has_ended = matches!(state, Some(&("Z" | "X")));
     let ends_or_of_the_kernel = flags
         .and_then(|flags| flags.parse::<u32>().ok())
         .is_none_or(|flags| flags & (ENDING | THREAD_OF_THE_KERNEL) != 0);
-    match end_of_environment {
+    match end {
         _ if has_ended || ends_or_of_the_kernel => Empty::Over,
-        // It lies nowhere until the kernel has made it.
         Some(&"0") => Empty::ForNow,
-        _ => Empty::Given,
+        _ if begin == end => Empty::Given,
+        // By now the program is executed, and there is something to read.
+        _ => Empty::ForNow,
     }
 }
 

@@ -25,6 +25,8 @@ use crate::{
 
 /// About what a cycle takes: the fault comes at any moment of it.
 const WITHIN_MILLISECONDS: u64 = 10_000;
+/// Longer than a Lease.
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How long the API server or a node is away.
 const AWAY: Duration = Duration::from_secs(20);
 /// After a node was lost, so long may new connections still be led to it.
@@ -37,7 +39,11 @@ pub(super) fn strike(site: &Site, fault: Fault) -> Result<f64> {
     let random = RandomState::new().hash_one(kube::now().to_bits());
     thread::sleep(Duration::from_millis(random % WITHIN_MILLISECONDS));
     match fault {
-        Fault::Operator => kill(site, &leader(site)?),
+        // The one that was killed in the last cycle may still be named: the Lease runs on for a while.
+        Fault::Operator => {
+            let leader = kube::until(PATIENCE, "an operator that runs leads", || leader(site))?;
+            kill(site, &leader)
+        }
         Fault::Resolver => kill(site, &resolver(site, random)?),
         Fault::Api => {
             let [_, api_server, _] = control_plane::PARTS;
