@@ -309,7 +309,9 @@ async fn watches_are_cut_and_can_be_opened_again() {
             let mut stream = TcpStream::connect((layout::CONTROL_PLANE, 16444)).unwrap();
             stream.set_read_timeout(Some(probes::PATIENCE)).unwrap();
             let path = "/api/v1/nodes?watch=true&timeoutSeconds=1000&allowWatchBookmarks=true";
-            write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+            // Cut before it has begun, it is answered: then too the connection must end.
+            let head = "HTTP/1.1\r\nHost: x\r\nConnection: close";
+            write!(stream, "GET {path} {head}\r\n\r\n").unwrap();
             let read = std::io::copy(&mut stream, &mut std::io::sink());
             read.map_err(|error| error.kind())
         })
