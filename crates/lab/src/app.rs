@@ -54,6 +54,8 @@ pub struct Settings {
     pub crash_after: Option<Duration>,
     /// At most this many requests are worked on at once; others wait.
     pub max_concurrent: Option<usize>,
+    /// How long each of them takes at least.
+    pub work: Duration,
     /// Crashes when this many requests are there at once, waiting ones included.
     pub fall_over_at: Option<usize>,
     /// How long requests may take to finish once the server is to stop.
@@ -76,6 +78,7 @@ impl Default for Settings {
             ready_delay: Duration::ZERO,
             crash_after: None,
             max_concurrent: None,
+            work: Duration::ZERO,
             fall_over_at: None,
             grace: Duration::from_secs(25),
             linger: Duration::ZERO,

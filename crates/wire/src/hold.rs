@@ -8,10 +8,16 @@
 //! Three rules make it fair. Within a line the oldest goes first, also one that comes back. No owner may hold more
 //! than what is left free for all others, so one flood cannot shut the door to a newcomer (the *dynamic threshold* of
 //! shared packet buffers: a single flood gets half of the room, two get a third each). And each line has a window of
-//! requests that are with the backend, which starts small, grows with each answer and is halved by each refused
-//! connection: a backend that has just woken gets as much as it takes.
+//! requests that are with the backend: one that has just woken gets as much as it takes, which [`pace`] finds out.
 
-use std::collections::{BTreeMap, HashMap};
+mod pace;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::{Duration, Instant},
+};
+
+use self::pace::{Pace, Round};
 
 /// What may be held, at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,12 +81,18 @@ pub struct Hold<W> {
 #[derive(Debug)]
 struct Line<W> {
     owner: Owner,
-    endpoints: usize,
-    window: usize,
+    pace: Pace,
     /// By age.
     waiting: BTreeMap<u64, Waiting<W>>,
-    /// With the backend, or on the way to it; the bytes of each.
-    released: HashMap<u64, usize>,
+    /// With the backend, or on the way to it.
+    released: HashMap<u64, Released>,
+}
+
+#[derive(Debug)]
+struct Released {
+    bytes: usize,
+    at: Instant,
+    round: Round,
 }
 
 #[derive(Debug)]
@@ -100,11 +112,6 @@ pub struct LineState {
     pub window: usize,
 }
 
-/// Requests that each endpoint of a backend is sent before anything is known of it.
-const FIRST_WINDOW_PER_ENDPOINT: usize = 32;
-/// The most that one is sent at a time, so that a long line does not become as many connections.
-const LARGEST_WINDOW_PER_ENDPOINT: usize = 512;
-
 impl<W> Hold<W> {
     /// An empty hold.
     pub fn new(limits: Limits) -> Self {
@@ -121,8 +128,7 @@ impl<W> Hold<W> {
     pub fn open_line(&mut self, line: LineId, owner: Owner) {
         self.lines.entry(line).or_insert_with(|| Line {
             owner,
-            endpoints: 0,
-            window: 0,
+            pace: Pace::default(),
             waiting: BTreeMap::new(),
             released: HashMap::new(),
         });
@@ -138,25 +144,17 @@ impl<W> Hold<W> {
             self.release_room(line.owner, waiting.bytes);
             told.push(waiting.go);
         }
-        for (_, bytes) in line.released {
-            self.release_room(line.owner, bytes);
+        for (_, released) in line.released {
+            self.release_room(line.owner, released.bytes);
         }
         told
     }
 
     /// Says how many endpoints of the backend are ready.
     pub fn set_endpoints(&mut self, line: LineId, endpoints: usize) {
-        let Some(line) = self.lines.get_mut(&line) else {
-            return;
-        };
-        let first = endpoints * FIRST_WINDOW_PER_ENDPOINT;
-        let largest = endpoints * LARGEST_WINDOW_PER_ENDPOINT;
-        line.window = if line.endpoints == 0 {
-            first
-        } else {
-            line.window.clamp(endpoints.min(1), largest)
-        };
-        line.endpoints = endpoints;
+        if let Some(line) = self.lines.get_mut(&line) {
+            line.pace.set_endpoints(endpoints);
+        }
     }
 
     /// Takes a request in, at the end of the line.
@@ -174,13 +172,18 @@ impl<W> Hold<W> {
     }
 
     /// The next request of this line that may go now.
-    pub fn next(&mut self, line: LineId) -> Option<W> {
+    pub fn next(&mut self, line: LineId, now: Instant) -> Option<W> {
         let line = self.lines.get_mut(&line)?;
-        if line.endpoints == 0 || line.released.len() >= line.window {
+        if line.released.len() >= line.pace.window() {
             return None;
         }
         let (number, waiting) = line.waiting.pop_first()?;
-        line.released.insert(number, waiting.bytes);
+        let released = Released {
+            bytes: waiting.bytes,
+            at: now,
+            round: line.pace.round(),
+        };
+        line.released.insert(number, released);
         Some(waiting.go)
     }
 
@@ -196,7 +199,7 @@ impl<W> Hold<W> {
             if let Some(waiting) = line.waiting.get_mut(&ticket.number) {
                 waiting.bytes += bytes;
             } else if let Some(released) = line.released.get_mut(&ticket.number) {
-                *released += bytes;
+                released.bytes += bytes;
             }
         }
         true
@@ -208,7 +211,8 @@ impl<W> Hold<W> {
             return;
         };
         let waiting = line.waiting.get_mut(&ticket.number).map(|it| &mut it.bytes);
-        let Some(held) = waiting.or_else(|| line.released.get_mut(&ticket.number)) else {
+        let released = line.released.get_mut(&ticket.number);
+        let Some(held) = waiting.or(released.map(|it| &mut it.bytes)) else {
             return;
         };
         let bytes = bytes.min(*held);
@@ -219,14 +223,31 @@ impl<W> Hold<W> {
         }
     }
 
-    /// The backend took a released request and answered: it can take more.
-    pub fn answered(&mut self, ticket: Ticket) {
+    /// The backend answered a released request.
+    pub fn answered(&mut self, ticket: Ticket, now: Instant) {
+        let Some(line) = self.lines.get_mut(&ticket.line) else {
+            return;
+        };
+        if let Some(released) = line.released.get(&ticket.number) {
+            let took = now.saturating_duration_since(released.at);
+            line.pace.answered(released.round, took);
+        }
+        self.leave(ticket);
+    }
+
+    /// For how long a released request may be with the backend before [`Self::lingers`].
+    pub fn patience(&self, line: LineId) -> Duration {
+        let line = self.lines.get(&line);
+        line.map_or(Duration::ZERO, |line| line.pace.patience())
+    }
+
+    /// The backend has had a released request for long and not refused it: it is no longer held, and the next may go.
+    pub fn lingers(&mut self, ticket: Ticket) {
         let Some(line) = self.lines.get_mut(&ticket.line) else {
             return;
         };
         if line.released.contains_key(&ticket.number) {
-            let largest = line.endpoints * LARGEST_WINDOW_PER_ENDPOINT;
-            line.window = (line.window + 1).min(largest);
+            line.pace.lingers();
         }
         self.leave(ticket);
     }
@@ -237,10 +258,10 @@ impl<W> Hold<W> {
         let Some(line) = self.lines.get_mut(&ticket.line) else {
             return false;
         };
-        let Some(bytes) = line.released.remove(&ticket.number) else {
+        let Some(Released { bytes, .. }) = line.released.remove(&ticket.number) else {
             return false;
         };
-        line.window = (line.window / 2).max(line.endpoints.min(1));
+        line.pace.failed();
         line.waiting.insert(ticket.number, Waiting { bytes, go });
         true
     }
@@ -251,7 +272,8 @@ impl<W> Hold<W> {
             return;
         };
         let waiting = line.waiting.remove(&ticket.number).map(|it| it.bytes);
-        if let Some(bytes) = waiting.or_else(|| line.released.remove(&ticket.number)) {
+        let released = || line.released.remove(&ticket.number).map(|it| it.bytes);
+        if let Some(bytes) = waiting.or_else(released) {
             let owner = line.owner;
             self.release_room(owner, bytes);
         }
@@ -264,7 +286,7 @@ impl<W> Hold<W> {
             .map_or_else(LineState::default, |line| LineState {
                 waiting: line.waiting.len(),
                 released: line.released.len(),
-                window: line.window,
+                window: line.pace.window(),
             })
     }
 

@@ -162,8 +162,8 @@ impl Passing {
         let mut we_leave = std::pin::pin!(we_leave);
         let is_taken = async {
             tokio::select! {
-                () = sleep(TAKEN_AFTER) => {}
-                () = progress.is_answered() => {}
+                () = sleep(TAKEN_AFTER) => false,
+                () = progress.is_answered() => true,
             }
         };
         let mut is_taken = std::pin::pin!(is_taken);
@@ -172,12 +172,16 @@ impl Passing {
         let outcome = loop {
             tokio::select! {
                 outcome = &mut relay => break outcome,
-                () = &mut is_taken, if is_new => {
+                is_answered = &mut is_taken, if is_new => {
                     is_new = false;
                     picked.works();
                     drop(fresh.take());
                     if let Some(place) = place.take() {
-                        place.answered();
+                        if is_answered {
+                            place.answered();
+                        } else {
+                            place.lingers();
+                        }
                     }
                     // One that says nothing has nothing to lose: were it held again when its endpoint goes to sleep, it
                     // would wake it at once.

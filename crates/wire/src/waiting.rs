@@ -1,8 +1,11 @@
 //! The hold with tasks around it: a request waits in a [`Place`] until it may go, and leaves by dropping it.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use tokio::sync::oneshot;
@@ -87,7 +90,8 @@ impl WaitingRoom {
 
 /// Lets all go that may, and notes whether some still wait.
 fn release(hold: &mut Hold<Go>, backend: &Backend) {
-    while let Some(go) = hold.next(backend.line()) {
+    let now = Instant::now();
+    while let Some(go) = hold.next(backend.line(), now) {
         // One that is just leaving does not hear it; its place is freed when it is dropped, and the next let go.
         let _ = go.send(());
     }
@@ -132,16 +136,21 @@ impl Place {
         Ok(())
     }
 
-    /// The backend has had it for a while and not refused it: the next may go.
-    pub(crate) fn taken(&self) {
+    /// How long to wait for an answer before it [`Self::lingers`].
+    pub(crate) fn patience(&self) -> Duration {
+        lock(&self.backend.room().hold).patience(self.backend.line())
+    }
+
+    /// The backend has had it for long and not refused it: the next may go.
+    pub(crate) fn lingers(&self) {
         let mut hold = lock(&self.backend.room().hold);
-        hold.answered(self.ticket);
+        hold.lingers(self.ticket);
         release(&mut hold, &self.backend);
     }
 
     /// The backend answered.
     pub(crate) fn answered(self) {
-        lock(&self.backend.room().hold).answered(self.ticket);
+        lock(&self.backend.room().hold).answered(self.ticket, Instant::now());
         // The rest, letting the next go, is in the drop.
     }
 }

@@ -68,6 +68,9 @@ struct Echo {
     /// Work on so many requests at once; the others wait
     #[arg(long, env = "LAB_APP_MAX_CONCURRENT")]
     max_concurrent: Option<usize>,
+    /// Work on each of them for so long, at least
+    #[arg(long, env = "LAB_APP_WORK", default_value = "0s", value_parser = time)]
+    work: Duration,
     /// Crash when so many requests are there at once
     #[arg(long, env = "LAB_APP_FALL_OVER_AT")]
     fall_over_at: Option<usize>,
@@ -146,6 +149,7 @@ async fn serve(echo: Echo) -> Result<ExitCode, Box<dyn std::error::Error>> {
         ready_delay,
         crash_after,
         max_concurrent,
+        work,
         fall_over_at,
         grace,
         linger,
@@ -163,6 +167,7 @@ async fn serve(echo: Echo) -> Result<ExitCode, Box<dyn std::error::Error>> {
         ready_delay,
         crash_after,
         max_concurrent,
+        work,
         fall_over_at,
         grace,
         linger,

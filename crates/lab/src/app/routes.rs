@@ -68,6 +68,10 @@ pub(super) async fn answer(
         "metrics" => answer::text(StatusCode::OK, state.metrics.text(state.pressure.present())),
         _ => match state.pressure.enter().await {
             Ok(guest) => {
+                // Not even for no time: that would cost the quickest answers something.
+                if !state.settings.work.is_zero() {
+                    tokio::time::sleep(state.settings.work).await;
+                }
                 let response = route(&state, upgraded, class, request).await;
                 response.map(|body| Held::body(body, guest))
             }

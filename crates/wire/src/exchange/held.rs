@@ -1,10 +1,7 @@
 //! The phase in which a request waits: it takes a place in its backend's line, its body is read meanwhile as far as
 //! there is room, and when it is its turn it is sent, as often as it takes.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{pin::Pin, sync::Arc, time::Instant};
 
 use http::{Response, StatusCode};
 use tokio::time::{sleep, sleep_until, timeout};
@@ -23,9 +20,6 @@ use crate::{
 
 /// What a waiting request costs besides its head and body, roughly: its future, its timer, its place.
 const OVERHEAD: usize = 1024;
-/// A request that an endpoint has had for so long counts as taken, also before it is answered: the next may go. Slow
-/// answers are no sign of an endpoint that is overrun; refused connections are.
-const TAKEN_AFTER: Duration = Duration::from_millis(250);
 
 /// How the wait ended.
 enum Wait {
@@ -76,7 +70,7 @@ pub(super) async fn hold(exchange: &mut Exchange) -> Result<Response<Outgoing>, 
         };
     }
     let mut attempts = 0;
-    let mut is_taken = false;
+    let mut lingers = false;
     loop {
         match outcome {
             Wait::Over => {}
@@ -100,13 +94,13 @@ pub(super) async fn hold(exchange: &mut Exchange) -> Result<Response<Outgoing>, 
                     backend.observer.first_byte(exchange.began.elapsed());
                     // Boxed, so that those who wait need no room for it.
                     let mut forwarded = Box::pin(exchange.forward(picked, connected));
-                    let early = timeout(TAKEN_AFTER, forwarded.as_mut()).await;
+                    let early = answer_of(forwarded.as_mut(), &place).await;
                     drop(fresh);
-                    let forwarded = if let Ok(forwarded) = early {
+                    let forwarded = if let Some(forwarded) = early {
                         forwarded
                     } else {
-                        place.taken();
-                        is_taken = true;
+                        place.lingers();
+                        lingers = true;
                         forwarded.await
                     };
                     match forwarded {
@@ -130,7 +124,7 @@ pub(super) async fn hold(exchange: &mut Exchange) -> Result<Response<Outgoing>, 
             let pause = retry::pause(attempts, backend.addresses().len());
             sleep(pause.min(deadline.saturating_duration_since(Instant::now()))).await;
         }
-        if is_taken {
+        if lingers {
             // Its place was given to the next. Its body is still here.
             let kept = match exchange.message.as_ref().map(|message| &message.body) {
                 Some(Source::Replay(replay)) => replay.memory(),
@@ -138,12 +132,28 @@ pub(super) async fn hold(exchange: &mut Exchange) -> Result<Response<Outgoing>, 
             };
             place = Place::take(backend, bytes + kept)
                 .map_err(|overflow| refused(exchange, overflow))?;
-            is_taken = false;
+            lingers = false;
         } else if let Err(BackendGone) = place.wait_again() {
             return Err(gone(exchange));
         }
         backend.begins_to_wait();
         outcome = wait(&mut place, None, 0, deadline, life).await;
+    }
+}
+
+/// What came of it, or nothing if that takes longer than others do: then the next may go. How long that is may be learnt
+/// meanwhile.
+async fn answer_of<T>(
+    mut forwarded: Pin<&mut impl Future<Output = T>>,
+    place: &Place,
+) -> Option<T> {
+    let began = Instant::now();
+    loop {
+        let left = place.patience().checked_sub(began.elapsed());
+        let left = left.filter(|left| !left.is_zero())?;
+        if let Ok(forwarded) = timeout(left, forwarded.as_mut()).await {
+            return Some(forwarded);
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use std::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
+    sync::Semaphore,
     time::{Instant, sleep},
 };
 use weir_wire::{
@@ -181,21 +182,23 @@ async fn what_is_said_while_it_waits_is_kept_up_to_a_limit() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_oldest_goes_first() {
-    // As many as are let go at once: of later ones the threads decide.
     const COUNT: u8 = 32;
-    let order = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&order);
-    let endpoint = Endpoint::start(move |mut stream, place| {
-        let noted = Arc::clone(&noted);
+    let (arrived, may_answer) = (
+        Arc::new(Mutex::new(Vec::new())),
+        Arc::new(Semaphore::new(0)),
+    );
+    let (noted, permits) = (Arc::clone(&arrived), Arc::clone(&may_answer));
+    let endpoint = Endpoint::start(move |mut stream, _| {
+        let (noted, permits) = (Arc::clone(&noted), Arc::clone(&permits));
         async move {
             let number = stream.read_u8().await.unwrap();
-            noted.lock().unwrap().push((place, number));
+            noted.lock().unwrap().push(number);
+            permits.acquire().await.unwrap().forget();
             stream.write_u8(number).await.unwrap();
             let _ = stream.read_u8().await;
         }
     })
     .await;
-    // On one thread, so that they connect in the order in which they may.
     let bed = Bed::planned(|plan| plan.settings.shards = 1);
     bed.speaks(&bed.main, Spoken::Tcp);
     let mut clients = Vec::new();
@@ -203,13 +206,23 @@ async fn the_oldest_goes_first() {
         clients.push(held(&bed.main, &[number]).await);
     }
     bed.main.backend.set_endpoints(&[endpoint.address]);
+    // With each answer some more are let go. Which of them connects first the threads decide, but none is there before all
+    // that are older.
+    for answers in 0..COUNT {
+        is_so("the oldest are there", || {
+            let mut there = arrived.lock().unwrap().clone();
+            there.sort_unstable();
+            let is_so =
+                there.len() > usize::from(answers) && (0..).zip(&there).all(|(a, b)| a == *b);
+            if is_so { Ok(()) } else { Err(there) }
+        })
+        .await;
+        may_answer.add_permits(1);
+    }
     for (client, number) in clients.iter_mut().zip(0..) {
         let answer = in_time("an answer", client.read_u8()).await.unwrap();
         assert_eq!(answer, number);
     }
-    let mut order = order.lock().unwrap().clone();
-    order.sort_unstable();
-    assert_eq!(order, (0..).zip(0..COUNT).collect::<Vec<_>>());
     bed.main
         .notes
         .has(&Note::FirstByte, usize::from(COUNT))

@@ -1,5 +1,7 @@
 //! Ten thousand requests held at once, each on a connection of its own with a body of 1 KiB: what memory that takes,
-//! how long it takes to answer all of them once the target is ready, and whether a weak target loses any.
+//! how long it takes to answer all of them once the target is ready, and whether a weak target loses any. And a thousand for
+//! one that falls over if it is sent twice of what it takes: whether it does, and how long it takes compared with the least
+//! that it could.
 
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
@@ -31,6 +33,13 @@ const LIMITS: [&str; 4] = [
 const WORKERS: usize = 10;
 const WORK: Duration = Duration::from_millis(5);
 
+/// How many are held for the one that falls over, what it does at once and for how long, and when it falls over. A POST is not
+/// sent again once it was sent, so one that goes down with it has failed.
+const PACED: u32 = 1000;
+const PACED_AT_A_TIME: u32 = 10;
+const PACED_FALLS_OVER_AT: u32 = 20;
+const PACED_WORK: Duration = Duration::from_millis(100);
+
 /// What came of one release.
 struct Released {
     mebibytes_above_idle: f64,
@@ -40,14 +49,23 @@ struct Released {
 }
 
 pub(super) fn measure(site: &Site) -> Result<Vec<Figure>> {
-    let (address, _strong) = strong(site)?;
-    let quick = release(site, "held, a target that can", address)?;
+    let (address, _strong) = lab_app(site, "held", &[])?;
+    let quick = release(site, "held, a target that can", address, REQUESTS)?;
     let weak = Target::start(WORKERS, WORK, None)?;
     let slow = release(
         site,
         "held, a target that takes 10 at a time",
         weak.address(),
+        REQUESTS,
     )?;
+    let (address, _fragile) = lab_app(site, "paced", &fragile())?;
+    let paced = release(
+        site,
+        "held, a target that falls over at 20",
+        address,
+        PACED.try_into()?,
+    )?;
+    let ideal = PACED_WORK * PACED / PACED_AT_A_TIME;
     let failed = |released: &Released| real(released.faults.values().sum());
     Ok(vec![
         Figure::new(
@@ -65,35 +83,57 @@ pub(super) fn measure(site: &Site) -> Result<Vec<Figure>> {
         Figure::new("resolver.held_10k.failed", failed(&quick), "").exactly(0),
         Figure::new("resolver.held_10k.slow_target.failed", failed(&slow), "").exactly(0),
         Figure::new("resolver.held_10k.slow_target.seconds", slow.seconds, "s"),
+        Figure::new("hold.pacing.failed", failed(&paced), "").exactly(0),
+        Figure::new(
+            "hold.pacing_vs_ideal",
+            paced.seconds / ideal.as_secs_f64(),
+            "",
+        )
+        .at_most(1.3),
     ])
 }
 
+/// Flags of the lab's server that make it fragile.
+fn fragile() -> [String; 6] {
+    let (most, fall) = (PACED_AT_A_TIME.to_string(), PACED_FALLS_OVER_AT.to_string());
+    let work = format!("{}ms", PACED_WORK.as_millis());
+    let flag = |name: &str| format!("--{name}");
+    [
+        flag("max-concurrent"),
+        most,
+        flag("fall-over-at"),
+        fall,
+        flag("work"),
+        work,
+    ]
+}
+
 /// The lab's server, which gives each body back.
-fn strong(site: &Site) -> Result<(SocketAddr, Process)> {
+fn lab_app(site: &Site, part: &str, flags: &[String]) -> Result<(SocketAddr, Process)> {
     let (address, tcp) = (ports::address()?, ports::address()?);
     let mut command = command(&site.programs.lab_app, None);
     command.args(["echo", "--listen", &address.to_string()]);
-    command.args(["--tcp-listen", &tcp.to_string()]);
-    let home = site.scratch.part("held")?;
+    command.args(["--tcp-listen", &tcp.to_string()]).args(flags);
+    let home = site.scratch.part(part)?;
     let mut process = Process::start("lab-app", command, &home)?.killed_at_the_end();
     process.wait_until_ready(|| ask::get(address, "/ready").is_ok_and(|it| it.status == 200))?;
     Ok((address, process))
 }
 
-fn release(site: &Site, what: &str, target: SocketAddr) -> Result<Released> {
+fn release(site: &Site, what: &str, target: SocketAddr, requests: usize) -> Result<Released> {
     let port = ports::port()?;
     let asleep = Service::new("crowd", port);
     let resolver = Resolver::start(site, "held-weir", &LIMITS, std::slice::from_ref(&asleep))?;
     let idle = resolver.mebibytes()?;
-    let crowd = Crowd::send(vec![resolver.address(port); REQUESTS], BODY_BYTES)?;
+    let crowd = Crowd::send(vec![resolver.address(port); requests], BODY_BYTES)?;
     let mut held = 0;
     wait_until("all requests are held", Duration::from_mins(1), || {
         // To say it takes the resolver a while as well, so it is not asked all the time.
         std::thread::sleep(Duration::from_millis(200));
         held = resolver.held().unwrap_or(held);
-        usize::try_from(held).is_ok_and(|held| held >= REQUESTS)
+        usize::try_from(held).is_ok_and(|held| held >= requests)
     })
-    .map_err(|error| error.context(format!("{held} of {REQUESTS} are held")))?;
+    .map_err(|error| error.context(format!("{held} of {requests} are held")))?;
     let mebibytes_above_idle = resolver.mebibytes()? - idle;
     site.say(&format!(
         "{what}: {held} held, {mebibytes_above_idle:.0} MiB above the {idle:.0} MiB of an idle one"
