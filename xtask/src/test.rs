@@ -1,10 +1,11 @@
-//! `cargo xtask test`: the tools, the shared API server, `cargo test`, and a summary.
+//! `cargo xtask test`: the tools, the shared API server, the test programs, and a summary.
 //!
-//! [`plan`] decides what to run, [`programs`] knows the test programs' names, [`output`] reads what `cargo test`
-//! prints, [`summary`] says how it went; all are functions of values. Here they are put together; [`cluster`] does
-//! the same for tests that need nodes.
+//! [`plan`] decides what to run, [`programs`] knows the test programs, [`output`] reads what they print, [`summary`]
+//! says how it went; all are functions of values. [`lanes`] runs the programs beside each other. Here they are put
+//! together; [`cluster`] does the same for tests that need nodes.
 
 pub(crate) mod cluster;
+mod lanes;
 mod output;
 mod plan;
 mod programs;
@@ -12,23 +13,24 @@ mod summary;
 
 use std::{
     env,
-    io::{self, BufRead, BufReader, IsTerminal, Write},
-    process::{Command, ExitCode, ExitStatus, Stdio},
+    io::{self, IsTerminal},
+    process::{Command, ExitCode, Stdio},
+    thread,
     time::Instant,
 };
 
 use anyhow::{Context, Result};
 use weir_lab::{
     cache::Cache,
-    cluster::network::Network,
     server::Server,
     tools::{self, go},
 };
 
 use self::{
+    lanes::Job,
     output::Output,
     plan::{Around, Plan, Selection},
-    programs::Names,
+    programs::TestProgram,
     summary::Summary,
 };
 use crate::{
@@ -76,26 +78,27 @@ pub(crate) fn run(what: &[String], arguments: &[String]) -> Result<ExitCode> {
 
     let mut summary = Summary {
         programs: Vec::new(),
-        cargo_succeeded: false,
+        is_built: false,
         no_server,
         is_ci: is_ci(),
         filters: plan.selection.filters.clone(),
         took: began.elapsed(),
     };
-    if let Some(names) = build(&plan, &metadata)? {
-        // Those that will not be run are counted first: cargo would only say "filtered out".
-        let skipped = match plan.listing() {
-            Some(listing) => {
-                let mut output = Output::new(&names);
-                stream(cargo(&listing, None), None, &mut output, false)?;
-                output.listed
-            }
+    if let Some(mut tests) = build(&plan, &metadata)? {
+        summary.is_built = true;
+        programs::longest_first(&mut tests);
+        // They will be skipped, which the programs themselves do not tell.
+        let without_server = match plan.listing() {
+            Some(listing) => count_skipped(&tests, &listing)?,
             None => Vec::new(),
         };
-        let mut output = Output::new(&names);
-        let status = stream(cargo(&plan.run(), server.as_ref()), None, &mut output, true)?;
-        summary.cargo_succeeded = status.success();
-        summary.programs = output.finish(&skipped);
+        let jobs = jobs(&tests, &plan, server.as_ref());
+        println!("running {} test programs, the longest first", jobs.len());
+        summary.programs = lanes::run(jobs, lanes(arguments), Command::spawn)?;
+        for program in &mut summary.programs {
+            let of_it = |(name, _): &&(String, usize)| *name == program.name;
+            program.skipped += without_server.iter().find(of_it).map_or(0, |(_, n)| *n);
+        }
     }
     summary.took = began.elapsed();
     println!(
@@ -109,19 +112,76 @@ pub(crate) fn run(what: &[String], arguments: &[String]) -> Result<ExitCode> {
     })
 }
 
-/// Builds the test programs and returns their names, or nothing if that failed.
-fn build(plan: &Plan, metadata: &Metadata) -> Result<Option<Names>> {
-    let mut command = cargo(&plan.build(), None);
+/// Builds the test programs, or returns nothing if that failed.
+fn build(plan: &Plan, metadata: &Metadata) -> Result<Option<Vec<TestProgram>>> {
+    let mut command = cargo(&plan.build());
     let built = command
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run cargo")?;
-    let packages: Vec<(&str, &str)> = metadata
-        .members()
-        .map(|package| (package.id.as_str(), package.name.as_str()))
-        .collect();
-    let names = Names::parse(&String::from_utf8_lossy(&built.stdout), &packages);
-    Ok(built.status.success().then_some(names))
+    let said = String::from_utf8_lossy(&built.stdout);
+    let members: Vec<_> = metadata.members().collect();
+    let programs = programs::parse(&said, &members);
+    Ok(built.status.success().then_some(programs))
+}
+
+/// As many as there are processors; one if the programs have been asked for something, which is then to be seen.
+fn lanes(arguments: &[String]) -> usize {
+    if arguments.is_empty() {
+        thread::available_parallelism().map_or(1, usize::from)
+    } else {
+        1
+    }
+}
+
+/// How many tests of each program need a server.
+fn count_skipped(tests: &[TestProgram], listing: &[String]) -> Result<Vec<(String, usize)>> {
+    let count = |test: &TestProgram| {
+        let listed = command(test, listing)
+            .output()
+            .context("cannot list tests")?;
+        let mut output = Output::of(&test.name);
+        let said = String::from_utf8_lossy(&listed.stdout);
+        said.lines().for_each(|line| output.read(line));
+        Ok((test.name.clone(), output.listed))
+    };
+    tests.iter().map(count).collect()
+}
+
+/// The programs and, if there may be any, the examples in the documentation.
+fn jobs(tests: &[TestProgram], plan: &Plan, server: Option<&Server>) -> Vec<Job> {
+    let arguments = plan.run();
+    let programs = tests.iter().map(|test| Job {
+        name: test.name.clone(),
+        command: command(test, &arguments),
+    });
+    let mut jobs: Vec<Job> = programs.collect();
+    let has_library = tests.iter().any(|test| test.name.ends_with(" src"));
+    if let Some(arguments) = plan.documentation().filter(|_| has_library) {
+        jobs.push(Job {
+            name: "documentation".to_owned(),
+            command: cargo(&arguments),
+        });
+    }
+    if let Some(server) = server {
+        for job in &mut jobs {
+            job.command.env(KUBECONFIG, server.kubeconfig());
+        }
+    }
+    jobs
+}
+
+/// Runs a test program as `cargo test` does.
+fn command(test: &TestProgram, arguments: &[String]) -> Command {
+    let mut command = Command::new(&test.file);
+    command
+        .args(arguments)
+        .current_dir(&test.directory)
+        .env("CARGO_MANIFEST_DIR", &test.directory);
+    if io::stdout().is_terminal() {
+        command.args(["--color", "always"]);
+    }
+    command
 }
 
 fn is_ci() -> bool {
@@ -137,49 +197,11 @@ fn why_no_server(cache: &Cache) -> Option<String> {
     go::find().err().map(|error| error.to_string())
 }
 
-fn cargo(arguments: &[String], server: Option<&Server>) -> Command {
+fn cargo(arguments: &[String]) -> Command {
     let mut command = repository::cargo();
     command.args(arguments);
-    if let Some(server) = server {
-        command.env(KUBECONFIG, server.kubeconfig());
-    }
     if io::stdout().is_terminal() {
         command.env("CARGO_TERM_COLOR", "always");
     }
     command
-}
-
-/// Runs cargo and reads what it prints, passing it on if `aloud`.
-///
-/// Both of its outputs go through one pipe: which program a line belongs to shows only in their order.
-fn stream(
-    mut command: Command,
-    network: Option<&Network>,
-    output: &mut Output,
-    aloud: bool,
-) -> Result<ExitStatus> {
-    let (reader, writer) = io::pipe()?;
-    command.stdout(writer.try_clone()?).stderr(writer);
-    let spawned = match network {
-        Some(network) => network
-            .inside(|| command.spawn())
-            .and_then(|spawned| spawned),
-        None => command.spawn(),
-    };
-    let mut child = spawned.context("cannot run cargo")?;
-    // It holds the writing end; with that open the pipe would never end.
-    drop(command);
-
-    let mut reader = BufReader::new(reader);
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line)? > 0 {
-        if aloud {
-            let mut stdout = io::stdout().lock();
-            stdout.write_all(&line)?;
-            stdout.flush()?;
-        }
-        output.read(&String::from_utf8_lossy(&line));
-        line.clear();
-    }
-    Ok(child.wait()?)
 }

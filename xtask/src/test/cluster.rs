@@ -1,6 +1,6 @@
 //! `cargo xtask test --cluster`: the tests that need nodes, inside a real cluster with its add-ons.
 //!
-//! The addresses of a cluster exist in its network namespaces alone, so that is where `cargo test` runs, without a way
+//! The addresses of a cluster exist in its network namespaces alone, so that is where the programs run, without a way
 //! out. Everything that needs the network or takes long is done before: tools, packages, the build of the tests.
 
 use std::{
@@ -18,10 +18,8 @@ use weir_lab::{
 };
 
 use super::{
-    Metadata, build, cargo, is_ci,
-    output::Output,
+    Metadata, build, is_ci, jobs, lanes,
     plan::{Around, Plan, Selection},
-    stream,
     summary::Summary,
 };
 
@@ -62,7 +60,7 @@ pub(crate) fn run(what: &[String], arguments: &[String]) -> Result<ExitCode> {
     {
         return Ok(skip(&error.to_string()));
     }
-    let Some(names) = build(&plan, &metadata)? else {
+    let Some(tests) = build(&plan, &metadata)? else {
         return Ok(ExitCode::FAILURE);
     };
 
@@ -82,17 +80,24 @@ pub(crate) fn run(what: &[String], arguments: &[String]) -> Result<ExitCode> {
         Ok(cluster) => cluster,
     };
 
-    let mut command = cargo(&plan.run(), None);
-    command.env(cluster::STATE_DIRECTORY, cluster.layout().state_directory());
-    if env::var_os("RUST_TEST_THREADS").is_none() {
-        // One at a time: some of them break the cluster that all of them use.
-        command.env("RUST_TEST_THREADS", "1");
+    let mut jobs = jobs(&tests, &plan, None);
+    for job in &mut jobs {
+        let state = cluster.layout().state_directory();
+        job.command.env(cluster::STATE_DIRECTORY, state);
+        if env::var_os("RUST_TEST_THREADS").is_none() {
+            // One at a time: some of them break the cluster that all of them use.
+            job.command.env("RUST_TEST_THREADS", "1");
+        }
     }
-    let mut output = Output::new(&names);
-    let status = stream(command, Some(&cluster.network()), &mut output, true)?;
+    let network = cluster.network();
+    let programs = lanes::run(jobs, 1, |command| {
+        network
+            .inside(|| command.spawn())
+            .and_then(|spawned| spawned)
+    })?;
     let summary = Summary {
-        programs: output.finish(&[]),
-        cargo_succeeded: status.success(),
+        programs,
+        is_built: true,
         no_server: None,
         is_ci: is_ci(),
         filters: plan.selection.filters.clone(),

@@ -1,8 +1,8 @@
-//! Reads what `cargo test` prints, line by line: which program ran, how many tests passed, which failed.
+//! Reads what a test program prints, line by line: how many tests passed, which failed.
 //!
 //! [`super::summary`] makes a table of it.
 
-use super::{plan::ON_API_SERVER, programs::Names};
+use super::plan::ON_API_SERVER;
 
 /// What one test program did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,22 +23,23 @@ pub(crate) struct Program {
 }
 
 /// All that was read so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Output {
-    names: Names,
+    /// One, or of documentation one for each crate.
     programs: Vec<Program>,
     /// In the list of names after `failures:`.
     in_failures: bool,
-    /// Of `--list`: the program and the test, of those that need a server.
-    pub(crate) listed: Vec<(String, String)>,
+    /// Of `--list`: how many need a server.
+    pub(crate) listed: usize,
 }
 
 impl Output {
-    /// Nothing is read yet; programs will be called by these names.
-    pub(crate) fn new(names: &Names) -> Self {
+    /// Nothing is read yet of the program of this name.
+    pub(crate) fn of(name: &str) -> Self {
         Self {
-            names: names.clone(),
-            ..Self::default()
+            programs: vec![Program::named(name.to_owned())],
+            in_failures: false,
+            listed: 0,
         }
     }
 
@@ -46,21 +47,17 @@ impl Output {
     pub(crate) fn read(&mut self, line: &str) {
         let line = without_colours(line);
         let line = line.trim_end();
-        if let Some(name) = program_name(line, &self.names) {
+        if let Some(of) = line.trim_start().strip_prefix("Doc-tests ") {
             self.in_failures = false;
-            self.programs.push(Program {
-                name,
-                ..Program::default()
-            });
+            let name = format!("{of} (documentation)");
+            self.programs.push(Program::named(name));
             return;
         }
         let Some(program) = self.programs.last_mut() else {
             return;
         };
         if let Some(test) = line.strip_suffix(": test") {
-            if test.contains(ON_API_SERVER) {
-                self.listed.push((program.name.clone(), test.to_owned()));
-            }
+            self.listed += usize::from(test.contains(ON_API_SERVER));
         } else if line.starts_with("running ") && line.contains(" test") {
             program.began = true;
         } else if line == "failures:" {
@@ -77,26 +74,29 @@ impl Output {
         }
     }
 
-    /// The programs, with those tests counted as skipped that were listed as needing a server.
-    pub(crate) fn finish(self, skipped: &[(String, String)]) -> Vec<Program> {
+    /// The programs. Whether they succeeded is known from how they ended: one that failed and told no result crashed.
+    pub(crate) fn finish(self, succeeded: bool) -> Vec<Program> {
         let mut programs = self.programs;
-        for program in &mut programs {
-            program.skipped += skipped
-                .iter()
-                .filter(|(name, _)| *name == program.name)
-                .count();
-            if program.began && !program.ended {
-                program.failed += 1;
-                program
-                    .failures
-                    .push("(it crashed before it told its result)".to_owned());
-            }
+        let has_failed = programs.iter().any(|program| program.failed > 0);
+        if let Some(last) = programs.last_mut()
+            && ((last.began && !last.ended) || (!succeeded && !has_failed))
+        {
+            last.failed += 1;
+            last.failures
+                .push("(it crashed before it told its result)".to_owned());
         }
         programs
     }
 }
 
 impl Program {
+    fn named(name: String) -> Self {
+        Self {
+            name,
+            ..Self::default()
+        }
+    }
+
     /// `ok. 14 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.02s`
     fn take_result(&mut self, result: &str) {
         self.ended = true;
@@ -119,21 +119,6 @@ impl Program {
             }
         }
     }
-}
-
-/// The program that cargo says it runs now.
-fn program_name(line: &str, names: &Names) -> Option<String> {
-    let line = line.trim_start();
-    if let Some(of) = line.strip_prefix("Doc-tests ") {
-        return Some(format!("{of} (documentation)"));
-    }
-    // `Running tests/it/main.rs (target/debug/deps/it-dc1fe466cf027a6f)`
-    let (source, file) = line
-        .strip_prefix("Running ")?
-        .strip_suffix(')')?
-        .split_once(" (")?;
-    let file = file.rsplit(['/', '\\']).next()?;
-    Some(names.get(file).unwrap_or(source).to_owned())
 }
 
 /// Names of tests are paths; the lines of a failure's own output mostly are not.
@@ -161,7 +146,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Output {
-        let mut output = Output::default();
+        let mut output = Output::of("weir-api src");
         for line in text.lines() {
             output.read(line);
         }
@@ -169,8 +154,6 @@ mod tests {
     }
 
     const PASSED: &str = "
-   Compiling weir-api v0.1.0
-     Running unittests src/lib.rs (target/debug/deps/weir_api-d5c6240d4967c7f4)
 
 running 3 tests
 test cache::tests::found ... ok
@@ -178,8 +161,8 @@ test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; fini
 ";
 
     #[test]
-    fn a_program_is_read_with_its_name_counts_and_time() {
-        let programs = read(PASSED).finish(&[]);
+    fn a_program_is_read_with_its_counts_and_time() {
+        let programs = read(PASSED).finish(true);
         assert_eq!(programs.len(), 1);
         let Program {
             name,
@@ -191,24 +174,20 @@ test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; fini
         } = &programs[0];
         assert_eq!(
             (name.as_str(), *passed, *failed, *skipped),
-            ("unittests src/lib.rs", 2, 0, 1)
+            ("weir-api src", 2, 0, 1)
         );
         assert!((seconds - 0.52).abs() < 1e-9);
     }
 
     #[test]
     fn colours_do_not_matter() {
-        let coloured = PASSED
-            .replace("     Running", "\u{1b}[1m\u{1b}[92m     Running\u{1b}[0m")
-            .replace(": ok", ": \u{1b}[32mok\u{1b}(B\u{1b}[m");
-        assert_eq!(read(&coloured).finish(&[])[0].passed, 2);
+        let coloured = PASSED.replace(": ok", ": \u{1b}[32mok\u{1b}(B\u{1b}[m");
+        assert_eq!(read(&coloured).finish(true)[0].passed, 2);
     }
 
     #[test]
     fn failures_are_named_once_and_not_taken_from_their_output() {
         let text = "
-     Running tests/it/main.rs (target/debug/deps/it-dc1fe466cf027a6f)
-
 running 2 tests
 test a::fails ... FAILED
 
@@ -224,42 +203,40 @@ failures:
 
 test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.00s
 ";
-        let programs = read(text).finish(&[]);
+        let programs = read(text).finish(false);
         assert_eq!(programs[0].failures, ["a::fails"]);
         assert_eq!((programs[0].passed, programs[0].failed), (1, 1));
-        assert_eq!(programs[0].name, "tests/it/main.rs");
     }
 
     #[test]
     fn a_program_that_tells_no_result_has_crashed() {
-        let text = "     Running tests/it/main.rs (target/debug/deps/it-dc1f)\n\nrunning 2 tests\n";
-        let programs = read(text).finish(&[]);
-        assert_eq!(programs[0].failed, 1);
-        assert!(programs[0].failures[0].contains("crashed"));
+        for (said, succeeded) in [("\nrunning 2 tests\n", true), ("", false)] {
+            let programs = read(said).finish(succeeded);
+            assert_eq!(programs[0].failed, 1);
+            assert!(programs[0].failures[0].contains("crashed"));
+        }
     }
 
     #[test]
-    fn listed_tests_count_as_skipped_where_they_belong() {
+    fn those_that_need_a_server_are_counted_in_a_list() {
         let listing = "
-     Running unittests src/lib.rs (target/debug/deps/weir_api-d5c6240d4967c7f4)
 on_api_server::refuses: test
 plain: test
 
 2 tests, 0 benchmarks
 ";
-        let skipped = read(listing).listed;
-        assert_eq!(skipped.len(), 1);
-        let programs = read(PASSED).finish(&skipped);
-        assert_eq!((programs[0].passed, programs[0].skipped), (2, 2));
+        assert_eq!(read(listing).listed, 1);
     }
 
     #[test]
-    fn documentation_is_a_program_too() {
-        let name = |line| program_name(line, &Names::default());
+    fn each_crates_documentation_is_a_program_of_its_own() {
+        let text = format!("   Doc-tests weir_api\n{PASSED}   Doc-tests weir_lab\n{PASSED}");
+        let programs = read(&text).finish(true);
+        let names: Vec<_> = programs.iter().map(|program| &*program.name).collect();
         assert_eq!(
-            name("   Doc-tests weir_api").unwrap(),
-            "weir_api (documentation)"
+            names[1..],
+            ["weir_api (documentation)", "weir_lab (documentation)"]
         );
-        assert_eq!(name("     Running `target/debug/weir`"), None);
+        assert_eq!((programs[1].passed, programs[2].passed), (2, 2));
     }
 }

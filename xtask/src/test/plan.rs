@@ -1,4 +1,4 @@
-//! Decides what `cargo test` is called with, from what was typed and from what the tests will have around them.
+//! Decides what cargo and the test programs are called with, from what was typed and from what the tests will have around them.
 
 use anyhow::{Result, bail};
 
@@ -66,9 +66,9 @@ impl Plan {
         arguments
     }
 
-    /// What cargo is to be called with to run them.
+    /// What each test program is to be called with.
     pub(crate) fn run(&self) -> Vec<String> {
-        let mut arguments = self.for_programs();
+        let mut arguments = self.filters();
         let skipped: &[&str] = match self.around {
             Around::Nothing => &[ON_CLUSTER, ON_API_SERVER],
             Around::Server => &[ON_CLUSTER],
@@ -82,26 +82,27 @@ impl Plan {
         arguments
     }
 
-    /// What cargo is to be called with to list what will be skipped, if anything will.
+    /// What each is to be called with to list what will be skipped, if anything will.
     pub(crate) fn listing(&self) -> Option<Vec<String>> {
-        let mut arguments = self.for_programs();
+        let mut arguments = self.filters();
         arguments.push("--list".to_owned());
         (self.around == Around::Nothing).then_some(arguments)
     }
 
-    fn for_programs(&self) -> Vec<String> {
+    /// What cargo is to be called with to run the examples in the documentation, which need nothing around them.
+    pub(crate) fn documentation(&self) -> Option<Vec<String>> {
         let mut arguments = self.common();
-        if self.around == Around::Cluster {
-            // There is no way out of its network.
-            arguments.push("--offline".to_owned());
+        arguments.extend(["--doc", "--no-fail-fast", "--"].map(str::to_owned));
+        arguments.extend(self.run());
+        (self.around != Around::Cluster).then_some(arguments)
+    }
+
+    fn filters(&self) -> Vec<String> {
+        let mut filters = self.selection.filters.clone();
+        if self.around == Around::Cluster && filters.is_empty() {
+            filters.push(ON_CLUSTER.to_owned());
         }
-        // One failure must not hide the next.
-        arguments.extend(["--no-fail-fast".to_owned(), "--".to_owned()]);
-        arguments.extend(self.selection.filters.iter().cloned());
-        if self.around == Around::Cluster && self.selection.filters.is_empty() {
-            arguments.push(ON_CLUSTER.to_owned());
-        }
-        arguments
+        filters
     }
 
     fn common(&self) -> Vec<String> {
@@ -163,37 +164,34 @@ mod tests {
 
     #[test]
     fn without_a_server_its_tests_are_skipped_by_name_and_listed() {
-        let arguments = plan(&["lab", "ports"], Around::Nothing).run().join(" ");
+        let plan = plan(&["lab", "ports"], Around::Nothing);
         assert_eq!(
-            arguments,
-            "test --all-features --package weir-lab --no-fail-fast -- ports \
-             --skip on_cluster --skip on_api_server --nocapture",
+            plan.run().join(" "),
+            "ports --skip on_cluster --skip on_api_server --nocapture",
         );
-        let listing = plan(&[], Around::Nothing).listing().unwrap().join(" ");
+        assert_eq!(plan.listing().unwrap().join(" "), "ports --list");
         assert_eq!(
-            listing,
-            "test --all-features --workspace --no-fail-fast -- --list"
+            plan.documentation().unwrap().join(" "),
+            "test --all-features --package weir-lab --doc --no-fail-fast -- ports \
+             --skip on_cluster --skip on_api_server --nocapture",
         );
     }
 
     #[test]
     fn with_a_server_only_those_are_skipped_that_need_nodes() {
-        let arguments = plan(&[], Around::Server).run().join(" ");
-        assert_eq!(
-            arguments,
-            "test --all-features --workspace --no-fail-fast -- --skip on_cluster --nocapture"
-        );
-        assert!(plan(&[], Around::Server).listing().is_none());
+        let plan = plan(&[], Around::Server);
+        assert_eq!(plan.run().join(" "), "--skip on_cluster --nocapture");
+        assert!(plan.listing().is_none());
+        let build = plan.build().join(" ");
+        assert!(build.starts_with("test --all-features --workspace --no-run"));
     }
+
     #[test]
-    fn in_a_cluster_its_tests_are_run_without_a_way_out() {
+    fn in_a_cluster_its_tests_alone_are_run() {
         let arguments = plan(&["lab"], Around::Cluster).run().join(" ");
-        assert_eq!(
-            arguments,
-            "test --all-features --package weir-lab --offline --no-fail-fast -- on_cluster \
-             --skip on_api_server --nocapture",
-        );
+        assert_eq!(arguments, "on_cluster --skip on_api_server --nocapture");
         let arguments = plan(&["dns"], Around::Cluster).run().join(" ");
-        assert!(arguments.contains("-- dns --skip"), "{arguments}");
+        assert!(arguments.starts_with("dns --skip"), "{arguments}");
+        assert!(plan(&[], Around::Cluster).documentation().is_none());
     }
 }

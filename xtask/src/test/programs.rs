@@ -1,15 +1,25 @@
-//! Which crate a test program belongs to.
+//! Which test programs there are, and what to call them.
 //!
-//! `cargo test` says only `Running tests/it/main.rs (…/it-dc1fe466cf027a6f)`, the same for every crate; what it
-//! says as JSON while building has the crate as well. [`super::output`] looks names up here.
+//! What cargo says as JSON while building has the file of each program and its crate. [`super::lanes`] runs them.
 
-use std::{collections::HashMap, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde::Deserialize;
 
-/// What to call a test program, by the name of its file.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Names(HashMap<String, String>);
+use crate::repository::Package;
+
+/// A test program that was built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TestProgram {
+    /// Its crate and what of it: `weir-lab tests/it`.
+    pub(crate) name: String,
+    pub(crate) file: PathBuf,
+    /// Its crate's directory, in which its tests expect to run.
+    pub(crate) directory: PathBuf,
+}
 
 /// A line of `cargo test --no-run --message-format=json`.
 #[derive(Deserialize)]
@@ -17,6 +27,7 @@ struct Message {
     package_id: Option<String>,
     executable: Option<PathBuf>,
     target: Option<Target>,
+    profile: Option<Profile>,
 }
 
 #[derive(Deserialize)]
@@ -25,25 +36,35 @@ struct Target {
     kind: Vec<String>,
 }
 
-impl Names {
-    /// From what cargo said while building, and from the ids and names of our crates.
-    pub(crate) fn parse(json_lines: &str, packages: &[(&str, &str)]) -> Self {
-        let messages = json_lines
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok());
-        let named = messages.filter_map(|message: Message| {
-            let (package, target) = (message.package_id?, message.target?);
-            let file = message.executable?.file_name()?.to_str()?.to_owned();
-            let (_, package) = packages.iter().find(|(id, _)| *id == package)?;
-            Some((file, format!("{package} {}", describe(&target))))
-        });
-        Self(named.collect())
-    }
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
+}
 
-    /// The name for this file, if it is one of ours.
-    pub(crate) fn get(&self, file: &str) -> Option<&str> {
-        self.0.get(file).map(String::as_str)
-    }
+/// Reads what cargo said while building.
+pub(crate) fn parse(json_lines: &str, packages: &[&Package]) -> Vec<TestProgram> {
+    let messages = json_lines
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    let programs = messages.filter_map(|message: Message| {
+        let (id, target) = (message.package_id?, message.target?);
+        // The programs that the tests start are built as well.
+        let file = message.profile?.test.then_some(message.executable?)?;
+        let package = packages.iter().find(|package| package.id == id)?;
+        Some(TestProgram {
+            name: format!("{} {}", package.name, describe(&target)),
+            file,
+            directory: package.manifest_path.parent()?.to_owned(),
+        })
+    });
+    programs.collect()
+}
+
+/// Puts those first that may take long, so that none of them is left alone at the end: the larger ones, which have
+/// more parts of the product in them and more to wait for.
+pub(crate) fn longest_first(programs: &mut [TestProgram]) {
+    let size = |file: &Path| fs::metadata(file).map_or(0, |about| about.len());
+    programs.sort_by_cached_key(|program| std::cmp::Reverse(size(&program.file)));
 }
 
 fn describe(target: &Target) -> String {
@@ -63,19 +84,24 @@ mod tests {
     #[test]
     fn test_programs_are_told_apart_by_their_crates() {
         let lines = r#"
-{"reason":"compiler-artifact","package_id":"path+file:///w#weir-api@0.1.0","target":{"kind":["test"],"name":"it"},"executable":"/t/debug/deps/it-1a"}
-{"reason":"compiler-artifact","package_id":"path+file:///w#weir-lab@0.1.0","target":{"kind":["test"],"name":"it"},"executable":"/t/debug/deps/it-2b"}
-{"reason":"compiler-artifact","package_id":"path+file:///w#weir-lab@0.1.0","target":{"kind":["lib"],"name":"weir_lab"},"executable":"/t/debug/deps/weir_lab-3c"}
-{"reason":"compiler-artifact","package_id":"registry#serde@1","target":{"kind":["lib"],"name":"serde"},"executable":null}
+{"reason":"compiler-artifact","package_id":"path+file:///w#weir-api@0.1.0","target":{"kind":["test"],"name":"it"},"profile":{"test":true},"executable":"/t/debug/deps/it-1a"}
+{"reason":"compiler-artifact","package_id":"path+file:///w#weir-lab@0.1.0","target":{"kind":["test"],"name":"it"},"profile":{"test":true},"executable":"/t/debug/deps/it-2b"}
+{"reason":"compiler-artifact","package_id":"path+file:///w#weir-lab@0.1.0","target":{"kind":["lib"],"name":"weir_lab"},"profile":{"test":true},"executable":"/t/debug/deps/weir_lab-3c"}
+{"reason":"compiler-artifact","package_id":"path+file:///w#weir-lab@0.1.0","target":{"kind":["bin"],"name":"lab-app"},"profile":{"test":false},"executable":"/t/debug/lab-app"}
+{"reason":"compiler-artifact","package_id":"registry#serde@1","target":{"kind":["lib"],"name":"serde"},"profile":{"test":false},"executable":null}
 {"reason":"build-finished","success":true}"#;
-        let packages = [
-            ("path+file:///w#weir-api@0.1.0", "weir-api"),
-            ("path+file:///w#weir-lab@0.1.0", "weir-lab"),
-        ];
-        let names = Names::parse(lines, &packages);
-        assert_eq!(names.get("it-1a"), Some("weir-api tests/it"));
-        assert_eq!(names.get("it-2b"), Some("weir-lab tests/it"));
-        assert_eq!(names.get("weir_lab-3c"), Some("weir-lab src"));
-        assert_eq!(names.get("it-4d"), None);
+        let packages = ["api", "lab"].map(|name| Package {
+            id: format!("path+file:///w#weir-{name}@0.1.0"),
+            name: format!("weir-{name}"),
+            manifest_path: format!("/w/{name}/Cargo.toml").into(),
+        });
+        let programs = parse(lines, &packages.each_ref());
+        let names: Vec<_> = programs.iter().map(|program| &*program.name).collect();
+        assert_eq!(
+            names,
+            ["weir-api tests/it", "weir-lab tests/it", "weir-lab src"]
+        );
+        assert_eq!(programs[1].file, Path::new("/t/debug/deps/it-2b"));
+        assert_eq!(programs[1].directory, Path::new("/w/lab"));
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Summary {
     pub(crate) programs: Vec<Program>,
-    pub(crate) cargo_succeeded: bool,
+    pub(crate) is_built: bool,
     /// Why tests that need an API server were skipped.
     pub(crate) no_server: Option<String>,
     pub(crate) is_ci: bool,
@@ -32,12 +32,11 @@ impl Summary {
     /// What is wrong with the run as a whole, beside tests that failed.
     fn complaints(&self) -> Vec<String> {
         let mut complaints = Vec::new();
-        let failed = self.total(|program| program.failed);
-        if !self.cargo_succeeded && failed == 0 {
-            complaints.push("cargo test failed: see above".to_owned());
+        if !self.is_built {
+            complaints.push("the tests could not be built: see above".to_owned());
         }
         let ran = self.total(|program| program.passed + program.failed + program.skipped);
-        if self.cargo_succeeded && ran == 0 && !self.filters.is_empty() {
+        if self.is_built && ran == 0 && !self.filters.is_empty() {
             complaints.push(format!(
                 "no test's name contains {}",
                 self.filters.join(" or ")
@@ -122,7 +121,7 @@ mod tests {
     fn summary(programs: Vec<Program>) -> Summary {
         Summary {
             programs,
-            cargo_succeeded: true,
+            is_built: true,
             no_server: None,
             is_ci: false,
             filters: Vec::new(),
@@ -161,7 +160,7 @@ mod tests {
     #[test]
     fn a_build_that_failed_fails_the_run() {
         let summary = Summary {
-            cargo_succeeded: false,
+            is_built: false,
             ..summary(Vec::new())
         };
         assert!(!summary.is_success());
