@@ -125,10 +125,10 @@ fn build(plan: &Plan, metadata: &Metadata) -> Result<Option<Vec<TestProgram>>> {
     Ok(built.status.success().then_some(programs))
 }
 
-/// As many as there are processors; one if the programs have been asked for something, which is then to be seen.
+/// One more than there are processors, since most programs wait; one alone if the programs have been asked for something, which is then to be seen.
 fn lanes(arguments: &[String]) -> usize {
     if arguments.is_empty() {
-        thread::available_parallelism().map_or(1, usize::from)
+        1 + thread::available_parallelism().map_or(1, usize::from)
     } else {
         1
     }
