@@ -20,7 +20,10 @@ use tokio::{
 use weir_api::hold::defaults::{
     RELEASED_PORT_REST, RESOLVER_CHECK_INTERVAL, RESOLVER_CHECK_MISSES, RESOLVER_PORT_RANGE,
 };
-use weir_role::cluster::{self, ClientError};
+use weir_role::{
+    cluster::{self, ClientError},
+    files,
+};
 
 use crate::{
     admin::{self, AdminState, Authority, MetricsOn, table},
@@ -43,6 +46,7 @@ use crate::{
     settings::{Bind, Place, Settings},
     traffic_watch::{
         self,
+        asking::most_questions,
         exporters::{Exporters, SetUpError},
     },
 };
@@ -257,6 +261,7 @@ fn place_context(
         metrics,
         options: place.options,
         nodes: place.nodes.clone(),
+        questions: most_questions(files::raise_limit()),
         began: Instant::now(),
     })
 }

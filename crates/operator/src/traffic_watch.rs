@@ -20,6 +20,7 @@ pub mod mind;
 pub mod moves;
 pub mod schedule;
 pub mod status;
+pub mod thinking;
 pub mod watches;
 pub mod whereabouts;
 pub mod world;

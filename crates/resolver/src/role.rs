@@ -16,7 +16,6 @@ use std::{
 };
 
 use ports::Ports;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use source::Follow;
 use thiserror::Error;
 use tokio::{
@@ -26,6 +25,7 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 use weir_api::hold::defaults::SHUTDOWN_REFUSE_BEFORE_END;
+use weir_role::files;
 use weir_wire::{
     PoolLimits,
     client::Patience,
@@ -91,7 +91,7 @@ pub async fn run(settings: Settings) -> Result<(), RoleError> {
     for note in &settings.notes {
         tracing::warn!("{note}");
     }
-    let files = raise_file_limit();
+    let files = files::raise_limit();
     let max_connections = fit_connections(settings.listen.max_connections, files);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -390,25 +390,6 @@ fn every_address() -> IpAddr {
     } else {
         Ipv4Addr::UNSPECIFIED.into()
     }
-}
-
-/// A connection is an open file; the usual soft limit of 1,024 is not ours. Says how many there may be.
-fn raise_file_limit() -> usize {
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let mut limit = current;
-    if current != maximum {
-        let wanted = Rlimit {
-            current: maximum,
-            maximum,
-        };
-        match setrlimit(Resource::Nofile, wanted) {
-            Ok(()) => limit = maximum,
-            Err(error) => tracing::warn!(%error, "the limit of open files stays as it is"),
-        }
-    }
-    limit.map_or(usize::MAX, |limit| {
-        usize::try_from(limit).unwrap_or(usize::MAX)
-    })
 }
 
 /// As many connections of clients as are wanted, but a quarter of the open files is for connections to pods, ports and

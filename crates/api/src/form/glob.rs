@@ -3,6 +3,8 @@
 //! `interfaces.include` and `.exclude` of a `TrafficWatch` hold them. `*` stands for any characters,
 //! `?` for exactly one; there are no classes and no escapes, as no interface name needs them.
 
+use std::str::Chars;
+
 use thiserror::Error;
 
 /// What a glob looks like; RE2, for the schema.
@@ -66,32 +68,32 @@ impl Glob {
     ///
     /// Of all stars only the last one met is ever tried again, since whatever an earlier one could
     /// take the later one can take too. So each character of the name costs at most one run over
-    /// the pattern, and the time is linear in the name.
+    /// the pattern, and the time is linear in the name. Nothing is copied: in a large cluster this is asked some
+    /// million times a second.
     pub fn matches(&self, name: &str) -> bool {
-        let pattern: Vec<char> = self.pattern.chars().collect();
-        let name: Vec<char> = name.chars().collect();
-        let (mut at, mut from) = (0, 0);
-        // Where the last star stands, and where the name goes on behind what it has taken.
-        let mut last_star: Option<(usize, usize)> = None;
-        while let Some(character) = name.get(from) {
-            match (pattern.get(at), last_star) {
+        let (mut pattern, mut name) = (self.pattern.chars(), name.chars());
+        // What stands behind the last star, and what that has not taken of the name.
+        let mut last_star: Option<(Chars<'_>, Chars<'_>)> = None;
+        loop {
+            let (mut pattern_rest, mut name_rest) = (pattern.clone(), name.clone());
+            let Some(character) = name_rest.next() else {
+                return pattern.all(|rest| rest == '*');
+            };
+            match (pattern_rest.next(), &mut last_star) {
                 (Some('*'), _) => {
-                    last_star = Some((at, from));
-                    at += 1;
+                    last_star = Some((pattern_rest.clone(), name.clone()));
+                    pattern = pattern_rest;
                 }
-                (Some(expected), _) if *expected == '?' || expected == character => {
-                    at += 1;
-                    from += 1;
+                (Some(expected), _) if expected == '?' || expected == character => {
+                    (pattern, name) = (pattern_rest, name_rest);
                 }
-                (_, Some((star, taken))) => {
-                    last_star = Some((star, taken + 1));
-                    at = star + 1;
-                    from = taken + 1;
+                (_, Some((behind, left))) => {
+                    left.next();
+                    (pattern, name) = (behind.clone(), left.clone());
                 }
                 (_, None) => return false,
             }
         }
-        pattern.iter().skip(at).all(|rest| *rest == '*')
     }
 }
 

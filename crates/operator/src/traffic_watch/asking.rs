@@ -3,7 +3,7 @@
 //!
 //! Exporters that are silent or slow must not delay the others. So there are two bounds: few questions are young, which is
 //! what a network and this process can take at once; one that has no answer within a moment makes room for the next, and
-//! merely waits, which costs a socket. Many may wait.
+//! merely waits, which costs a socket. Many may wait, as far as files may be open.
 
 use std::{future::pending, pin::pin, sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ use super::{
 const YOUNG: usize = 128;
 /// After so long without an answer a question is young no more.
 const YOUTH: Duration = Duration::from_millis(100);
-/// Questions at a time, of any age.
+/// Questions at a time, of any age, where enough files may be open.
 const MOST: usize = 2048;
 /// Answers that may wait for whoever decides. When there are more, he is so late that new ones do not help.
 pub const ANSWERS: usize = 8192;
@@ -47,6 +47,12 @@ pub struct Asked {
     pub outcome: Result<Answer, ScrapeError>,
     /// There was none the last time either.
     pub was_failing: bool,
+}
+
+/// How many questions there may be at a time where so many files may be open. Each takes one; a quarter is left to the API
+/// server's connections, ports and the rest, which out of files would all come to nothing.
+pub fn most_questions(files: usize) -> usize {
+    (files / 4 * 3).clamp(1, MOST)
 }
 
 /// Asks whoever is due until told to stop, or until nobody wants to know.
@@ -82,7 +88,7 @@ pub async fn ask(
                 }
             },
             () = schedule.changed() => {}
-            permit = may_ask, if asking.len() < MOST => {
+            permit = may_ask, if asking.len() < context.questions => {
                 let (Ok(permit), Some(due)) = (permit, schedule.take(context.now())) else {
                     continue;
                 };
@@ -132,5 +138,28 @@ async fn ask_one(context: Arc<Context>, due: Due, permit: OwnedSemaphorePermit) 
         took: began.elapsed(),
         outcome,
         was_failing: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_quarter_of_the_open_files_is_for_others(files in 4..usize::MAX) {
+            let most = most_questions(files);
+            prop_assert!((1..=MOST).contains(&most));
+            prop_assert!(most <= files - files / 4);
+        }
+    }
+
+    #[test]
+    fn the_usual_limits_are_used() {
+        assert_eq!(most_questions(1024), 768);
+        assert_eq!(most_questions(1 << 20), MOST);
+        assert_eq!(most_questions(0), 1, "rather than to ask nobody");
     }
 }

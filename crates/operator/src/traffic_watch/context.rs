@@ -33,6 +33,8 @@ pub struct Context {
     pub options: Options,
     /// Which nodes it looks at, as a selector of labels; none: all.
     pub nodes: Option<String>,
+    /// Questions to exporters at a time, of any age.
+    pub questions: usize,
     /// When this process began: moments count from here.
     pub began: Instant,
 }

@@ -1,33 +1,35 @@
 //! One look at everything: decide, then write in an order in which at no time too few nodes are fit, no Deployment looks at
 //! a label that is not there, and no watch leaves before its keys have. What cannot be written is decided again soon.
+//! Events and metrics are in `telling`.
+
+mod telling;
 
 use std::collections::BTreeMap;
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use jiff::Timestamp;
-use weir_api::place::names::BANDWIDTH_PERCENT_ANNOTATION;
+use weir_api::place::{TrafficWatchStatus, names::BANDWIDTH_PERCENT_ANNOTATION};
 use weir_place::{
     condition::Said,
-    judge::{State, Why},
+    moment::Moment,
     plan::{self, NodeChange, keys::Keys},
     status::is_worth_writing,
 };
 use weir_role::cluster::{ObjectId, Update};
 
+use self::telling::tell;
 use super::{
     context::Context,
     deployments::{self, Around, Keeping},
     hands::WriteError,
-    mind::{Decision, Judged, Mind, Turned, View, has_finalizer},
+    mind::{Decision, Judged, Mind, View, has_finalizer},
     moves, status,
+    thinking::think,
     world::{Told, World},
 };
-use crate::events::NoteKind;
 
 /// Writes at a time.
 const WRITES: usize = 16;
-/// Nodes that are named in Events of one look; of more the number is told.
-const TOLD: usize = 5;
 
 /// What came of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +43,7 @@ pub struct Looked {
 /// Looks once.
 pub async fn look(context: &Context, world: &mut World, mind: &mut Mind) -> Looked {
     let now = context.now();
-    let decision = mind.decide(world, context.options, now);
+    let decision = think(|| mind.decide(world, context.options, now));
     let (mut all_well, is_news) = add_finalizers(context, world, &decision).await;
     // Nobody says whose a key is where the kind is not installed.
     if world.has_kind() {
@@ -86,13 +88,14 @@ async fn write_nodes(
     mind: &mut Mind,
     decision: &Decision,
 ) -> bool {
-    let facts = world.nodes().map(|node| &node.facts);
-    let changes = plan::changes(
-        facts,
-        &decision.claims,
-        &decision.annotations,
-        context.options,
-    );
+    let changes = think(|| {
+        plan::changes(
+            world.nodes().map(|node| &node.facts),
+            &decision.claims,
+            &decision.annotations,
+            context.options,
+        )
+    });
     let (first, then): (Vec<_>, Vec<_>) =
         (plan::in_order(&changes).into_iter()).partition(|(_, change)| change.frees);
     let all_well = write_some(context, world, mind, first).await;
@@ -247,32 +250,16 @@ async fn write_statuses(
     world: &mut World,
     mind: &mut Mind,
     decision: &Decision,
-    mut placed: Placed,
+    placed: Placed,
 ) -> bool {
-    let (now, moment) = (Timestamp::now(), context.now());
+    let moment = context.now();
     let mut writes = Vec::new();
-    for view in decision
-        .views
-        .iter()
-        .filter(|view| has_finalizer(&view.object))
-    {
-        // What could not be written says nothing yet.
-        let said = match placed.remove(&view.id) {
-            Some(Err(_)) => continue,
-            Some(Ok(said)) => said,
-            None => None,
+    for (view, status) in think(|| worth_writing(mind, decision, placed, moment)) {
+        let write = async move {
+            let outcome = context.hands.store(&view.object, status).await;
+            (&view.id, outcome)
         };
-        let there = view.object.status.clone().unwrap_or_default();
-        let wanted = status::next(view, said, mind.left_over.said(), now);
-        let written = mind.thought(&view.id).and_then(|thought| thought.written);
-        let age = written.map(|at| moment.since(at));
-        if is_worth_writing(&there, &wanted, age) {
-            let write = async move {
-                let outcome = context.hands.store(&view.object, wanted).await;
-                (&view.id, outcome)
-            };
-            writes.push(write.boxed());
-        }
+        writes.push(write.boxed());
     }
     let outcomes = together(writes).await;
     let mut all_well = true;
@@ -290,66 +277,43 @@ async fn write_statuses(
     all_well
 }
 
+/// The statuses that are to be written.
+fn worth_writing<'a>(
+    mind: &mut Mind,
+    decision: &'a Decision,
+    mut placed: Placed,
+    moment: Moment,
+) -> Vec<(&'a View, TrafficWatchStatus)> {
+    let now = Timestamp::now();
+    let mut all = Vec::new();
+    for view in decision
+        .views
+        .iter()
+        .filter(|view| has_finalizer(&view.object))
+    {
+        // What could not be written says nothing yet.
+        let said = match placed.remove(&view.id) {
+            Some(Err(_)) => continue,
+            Some(Ok(said)) => said,
+            None => None,
+        };
+        let there = view.object.status.clone().unwrap_or_default();
+        let wanted = status::next(view, said, mind.left_over.said(), now);
+        let written = mind.thought(&view.id).and_then(|thought| thought.written);
+        let age = written.map(|at| moment.since(at));
+        if is_worth_writing(&there, &wanted, age) {
+            all.push((view, wanted));
+        }
+    }
+    all
+}
+
 /// Some of them at a time.
 async fn together<T>(writes: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     stream::iter(writes)
         .buffer_unordered(WRITES)
         .collect()
         .await
-}
-
-/// Events and metrics.
-fn tell(context: &Context, decision: &Decision) {
-    let place = &context.metrics.place;
-    place.set_utilization(&decision.utilization);
-    for view in &decision.views {
-        let Some(judged) = &view.judged else {
-            place.forget(&view.id);
-            continue;
-        };
-        place.set_nodes(&view.id, status::counts(judged));
-        for turned in judged.turned.iter().take(TOLD) {
-            let reason = match turned.state {
-                State::Fit => "NodeFit",
-                State::Unfit => "NodeUnfit",
-            };
-            context.tell(
-                &view.object,
-                NoteKind::Normal,
-                reason,
-                "Judge",
-                sentence(turned),
-            );
-        }
-        let more = judged.turned.len().saturating_sub(TOLD);
-        if more > 0 {
-            let text = format!("{more} more nodes became fit or unfit");
-            context.tell(&view.object, NoteKind::Normal, "NodesTurned", "Judge", text);
-        }
-    }
-}
-
-fn sentence(turned: &Turned) -> String {
-    let Turned {
-        node,
-        state,
-        why,
-        load,
-    } = turned;
-    let state = match state {
-        State::Fit => "fit",
-        State::Unfit => "unfit",
-    };
-    let load = load.map_or_else(
-        || "it gives no figures".to_owned(),
-        |load| format!("its busiest interface is used by {load:.1} %"),
-    );
-    match why {
-        Why::KeptFit => {
-            format!("{node} is {state}, as too few nodes are below the limit: {load}")
-        }
-        _ => format!("{node} is {state}: {load}"),
-    }
 }
 
 /// Logs and counts what went wrong. What merely changed meanwhile comes again with its watch.

@@ -145,20 +145,16 @@ impl Exporters {
         }
     }
 
-    /// How many of those that answer well were never left alone for longer than this.
-    pub(super) fn share_on_time(&self, longest: Duration) -> f64 {
+    /// How long each of those that answer well was left alone, at the longest.
+    pub(super) fn gaps(&self) -> Vec<Duration> {
         let now = Instant::now();
-        let (mut well, mut on_time) = (0_u32, 0_u32);
-        for node in &self.all.nodes {
-            let node = lock(node);
-            if node.behaviour == Behaviour::Well {
-                well += 1;
-                let since = node.answered.map(|at| now.duration_since(at));
-                let gap = since.map(|since| since.max(node.longest_gap));
-                on_time += u32::from(gap.is_some_and(|gap| gap <= longest));
-            }
-        }
-        f64::from(on_time) / f64::from(well.max(1))
+        let nodes = self.all.nodes.iter().map(lock);
+        let well = nodes.filter(|node| node.behaviour == Behaviour::Well);
+        well.map(|node| {
+            let since = node.answered.map(|at| now.duration_since(at));
+            since.map_or(Duration::MAX, |since| since.max(node.longest_gap))
+        })
+        .collect()
     }
 
     /// Until a round is over, but not for longer than this.
@@ -218,9 +214,12 @@ impl All {
         };
         match behaviour {
             Behaviour::Well | Behaviour::Falls => self.page.write(&mut stream, sent),
-            Behaviour::Crowds => stream.write_all(self.crowd.as_bytes()),
             Behaviour::Page => stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n<html>login</html>"),
-            Behaviour::Slow | Behaviour::Drips | Behaviour::Silent | Behaviour::Floods => {
+            Behaviour::Slow
+            | Behaviour::Drips
+            | Behaviour::Silent
+            | Behaviour::Floods
+            | Behaviour::Crowds => {
                 let all = Arc::clone(self);
                 // A thread each: whoever asks bounds how many there are.
                 let builder = thread::Builder::new().stack_size(64 << 10);
@@ -237,6 +236,8 @@ impl All {
                 thread::sleep(THINKS);
                 self.page.write(&mut stream, sent)
             }
+            // More than a socket takes at once: whoever answers others must not wait for it.
+            Behaviour::Crowds => stream.write_all(self.crowd.as_bytes()),
             Behaviour::Silent => {
                 stream.set_read_timeout(Some(Duration::from_mins(1)))?;
                 stream.read(&mut [0]).map(drop)

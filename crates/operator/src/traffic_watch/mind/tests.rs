@@ -1,8 +1,15 @@
 //! Decisions about a cluster in values.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Node};
 use serde_json::{Value, json};
-use weir_place::{exposition, plan};
+use weir_api::place::{TrafficWatch, names::FINALIZER};
+use weir_place::{
+    exposition,
+    judge::State,
+    plan::{self, Wish},
+};
 use weir_role::cluster::Update;
 
 use super::*;

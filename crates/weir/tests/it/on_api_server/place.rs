@@ -1,14 +1,9 @@
 //! `weir manifests --only place` on a real API server: everything is taken, the rights are those that place needs, and the
-//! policies refuse what rights alone would let through.
+//! policies refuse what rights alone would let through. In `running` the operator has these rights and no others.
 
-use std::{
-    cell::Cell,
-    fs,
-    io::{Read, Write},
-    net::{SocketAddr, TcpListener},
-    process::{Child, Stdio},
-    thread,
-};
+mod running;
+
+use std::{cell::Cell, fs};
 
 use serde_json::{Value, json};
 use weir_lab::{ApiServer, eventually};
@@ -18,12 +13,12 @@ use super::{
     manifests::{APPLY, comes_to_be_allowed, is_kept, may, versions, with_subresource, words},
     tried,
 };
-use crate::{output_of, weir};
+use crate::output_of;
 
 const OPERATOR: &str = "--as=system:serviceaccount:weir:weir-operator";
 
-async fn install(k8s: &ApiServer) {
-    let yaml = output_of(&["manifests", "--only", "place"]);
+async fn install(k8s: &ApiServer, arguments: &[&str]) {
+    let yaml = output_of(&[&["manifests", "--only", "place"], arguments].concat());
     kubectl(k8s, &APPLY, &yaml);
     let before = versions(k8s, &yaml);
     kubectl(k8s, &APPLY, &yaml);
@@ -55,7 +50,7 @@ fn watch(name: &str, action: &str) -> String {
 #[tokio::test]
 async fn place_is_installed_with_the_rights_that_it_needs() {
     let k8s = weir_lab::fresh_api_server().await;
-    install(&k8s).await;
+    install(&k8s, &[]).await;
     for what in [
         &["watch", "trafficwatches", "-n", "shop"][..],
         &["patch", "trafficwatches", "-n", "shop"],
@@ -97,7 +92,7 @@ async fn place_is_installed_with_the_rights_that_it_needs() {
 #[tokio::test]
 async fn the_operator_changes_its_own_keys_on_nodes_and_nothing_else() {
     let k8s = weir_lab::fresh_api_server().await;
-    install(&k8s).await;
+    install(&k8s, &[]).await;
     let node = json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": { "name": "a", "labels": { "pool": "blue" }, "annotations": { "note": "x" } },
@@ -181,7 +176,7 @@ async fn the_operator_changes_its_own_keys_on_nodes_and_nothing_else() {
 #[tokio::test]
 async fn who_writes_a_watch_may_make_its_deployment() {
     let k8s = weir_lab::fresh_api_server().await;
-    install(&k8s).await;
+    install(&k8s, &[]).await;
     kubectl(&k8s, &["create", "namespace", "shop"], "");
     let bind = |name: &str, role: &str| {
         let role = format!("--clusterrole={role}");
@@ -221,115 +216,4 @@ async fn who_writes_a_watch_may_make_its_deployment() {
     .await;
     let refusal = create("tainted", "taint").expect_err("nodes are not hers");
     assert!(refusal.contains("allowed to patch nodes"), "{refusal}");
-}
-
-/// A process that ends with its test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// An exporter of an idle node, for as long as the tests run.
-fn exporter() -> SocketAddr {
-    let listener = TcpListener::bind("127.77.77.77:0").expect("an address on loopback");
-    let address = listener.local_addr().expect("an address");
-    thread::spawn(move || {
-        let body = "node_network_transmit_bytes_total{device=\"eth0\"} 7\nnode_network_speed_bytes{device=\"eth0\"} 125000000\n";
-        for stream in listener.incoming() {
-            let Ok(mut stream) = stream else { continue };
-            let _ = stream.read(&mut [0; 4096]);
-            let length = body.len();
-            let _ = write!(
-                stream,
-                "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-            );
-        }
-    });
-    address
-}
-
-/// The whole way, by somebody who has the rights that are installed and no others, with the policies in force.
-#[tokio::test]
-async fn the_operator_does_all_with_the_rights_that_it_has() {
-    let k8s = weir_lab::fresh_api_server().await;
-    install(&k8s).await;
-    let directory = tempfile::tempdir().expect("a directory");
-    let kubeconfig = directory.path().join("kubeconfig");
-    let line = ["config", "view", "--raw", "--flatten", "-o", "json"];
-    let config = kubectl(&k8s, &line, "");
-    let mut config: Value = serde_json::from_str(&config).expect("JSON");
-    for user in config["users"].as_array_mut().expect("users") {
-        user["user"]["as"] = json!("system:serviceaccount:weir:weir-operator");
-    }
-    fs::write(&kubeconfig, config.to_string()).expect("a file");
-
-    let exporter = exporter();
-    kubectl(&k8s, &["create", "namespace", "shop"], "");
-    let node = json!({
-        "apiVersion": "v1", "kind": "Node",
-        "metadata": { "name": "a", "labels": { "gone.traffic.example.com/unfit": "true" } },
-        "status": {
-            "addresses": [{ "type": "InternalIP", "address": exporter.ip() }],
-            "conditions": [{ "type": "Ready", "status": "True" }],
-        },
-    });
-    kubectl(&k8s, &["create", "-f", "-"], &node.to_string());
-    kubectl(&k8s, &["create", "-f", "-"], &watch("web", "taint"));
-    let port = format!("--node-exporter-port={}", exporter.port());
-    let log = directory.path().join("log");
-    let operator = weir(&[
-        "operator",
-        "--controllers=place",
-        "--allow-taints",
-        "--annotate-nodes",
-    ])
-    .args(["--internal-port=0", "--health-probe-bind-address=0", &port])
-    .arg("--kubeconfig")
-    .arg(&kubeconfig)
-    .stdout(Stdio::null())
-    .stderr(fs::File::create(&log).expect("a file"))
-    .spawn();
-    let _operator = Running(operator.expect("weir runs"));
-    eventually(
-        PATIENCE,
-        "the watch is ready and its Deployment is there",
-        async || {
-            let get = |what: &[&str]| {
-                let all = [&["get", "-o", "json"], what].concat();
-                let text = tried(&k8s, &all)?;
-                serde_json::from_str::<Value>(&text).map_err(|error| error.to_string())
-            };
-            let node = get(&["node", "a"])?;
-            let labels = &node["metadata"]["labels"];
-            let is_labelled = labels["web.traffic.example.com/unfit"] == "false"
-                && labels["gone.traffic.example.com/unfit"].is_null();
-            let watch = get(&["trafficwatch", "web", "-n", "shop"])?;
-            let is_ready = watch["status"]["ready"] == true;
-            get(&["deployment", "web", "-n", "shop"])?;
-            let log = fs::read_to_string(&log).unwrap_or_default();
-            let is_so = is_labelled && is_ready;
-            is_so.then_some(()).ok_or(format!("{labels} {watch} {log}"))
-        },
-    )
-    .await;
-    let line = [
-        "delete",
-        "trafficwatch",
-        "web",
-        "-n",
-        "shop",
-        "--timeout=60s",
-    ];
-    kubectl(&k8s, &line, "");
-    let node = kubectl(&k8s, &["get", "node", "a", "-o", "json"], "");
-    assert!(!node.contains("traffic.example.com/unfit"), "{node}");
-    let log = fs::read_to_string(&log).expect("a log");
-    assert!(
-        !log.contains("forbidden") && !log.contains("refused"),
-        "{log}"
-    );
 }
