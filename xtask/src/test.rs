@@ -94,7 +94,7 @@ pub(crate) fn run(what: &[String], arguments: &[String]) -> Result<ExitCode> {
         };
         let jobs = jobs(&tests, &plan, server.as_ref());
         println!("running {} test programs, the longest first", jobs.len());
-        summary.programs = lanes::run(jobs, lanes(arguments), Command::spawn)?;
+        summary.programs = lanes::run(jobs, how_many_lanes(arguments), Command::spawn)?;
         for program in &mut summary.programs {
             let of_it = |(name, _): &&(String, usize)| *name == program.name;
             program.skipped += without_server.iter().find(of_it).map_or(0, |(_, n)| *n);
@@ -126,7 +126,7 @@ fn build(plan: &Plan, metadata: &Metadata) -> Result<Option<Vec<TestProgram>>> {
 }
 
 /// One more than there are processors, since most programs wait; one alone if the programs have been asked for something, which is then to be seen.
-fn lanes(arguments: &[String]) -> usize {
+fn how_many_lanes(arguments: &[String]) -> usize {
     if arguments.is_empty() {
         1 + thread::available_parallelism().map_or(1, usize::from)
     } else {
