@@ -25,7 +25,7 @@ use super::{
     mind::{Decision, Judged, Mind, View, has_finalizer},
     moves, status,
     thinking::think,
-    world::{Told, World},
+    world::{Told, World, lightened},
 };
 
 /// Writes at a time.
@@ -118,6 +118,7 @@ async fn write_some(
         let is_annotated = is_annotation_new(there, change);
         let write = async move {
             let outcome = context.hands.change_node(node, change).await;
+            let outcome = outcome.map(|node| node.map(lightened));
             (name, is_annotated, outcome)
         };
         writes.push(write.boxed());

@@ -16,7 +16,7 @@ use kube::{
 use weir_api::hold::names::SERVICE_NAME_LABEL;
 use weir_role::cluster::{self, ObjectId, Update};
 
-use super::world::Told;
+use super::world::{Told, lightened};
 use crate::settings::exporters::Where;
 
 /// All that the watches say, for ever. Without namespaces all of them are watched; `nodes` selects nodes by their labels;
@@ -92,7 +92,7 @@ fn watch_nodes(
                     watcher::Event::InitApply(node) => {
                         let id = ObjectId::of(&node);
                         match node.0 {
-                            Ok(node) => listed.push(node),
+                            Ok(node) => listed.push(lightened(node)),
                             Err(error) => {
                                 say_unreadable(&id, &error.error);
                                 unreadable.push(id);

@@ -304,6 +304,18 @@ fn within(namespace: Option<&str>) -> impl Fn(&ObjectId) -> bool {
     move |id| namespace.is_none_or(|namespace| *id.namespace == *namespace)
 }
 
+/// A Node without what nobody here looks at, which is most of it: thousands of them may be held at a time, when they are
+/// listed and when all have been written.
+pub fn lightened(mut node: Node) -> Node {
+    node.metadata.managed_fields = None;
+    if let Some(status) = &mut node.status {
+        status.images = None;
+        status.volumes_attached = None;
+        status.volumes_in_use = None;
+    }
+    node
+}
+
 /// The first address that the node itself listens on inside the cluster.
 fn internal_ip(node: &Node) -> Option<IpAddr> {
     let addresses = node.status.as_ref()?.addresses.as_ref()?;

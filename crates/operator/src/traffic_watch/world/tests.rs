@@ -1,5 +1,8 @@
 //! What matters, and what does not.
 
+use k8s_openapi::{
+    api::core::v1::ContainerImage, apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry,
+};
 use serde_json::{Value, json};
 
 use super::*;
@@ -132,4 +135,23 @@ fn a_cluster_without_the_kind_is_known_as_such() {
     assert!(world.is_synced() && !world.has_kind());
     world.hear(Told::Watch(Some(listed(Vec::new()))));
     assert!(world.is_synced() && world.has_kind());
+}
+
+#[test]
+fn a_lightened_node_is_the_same_node() {
+    let mut whole = node(&json!({}));
+    whole.metadata.managed_fields = Some(vec![ManagedFieldsEntry::default()]);
+    whole.metadata.labels = Some([("pool".to_owned(), "blue".to_owned())].into());
+    let status = whole.status.as_mut().unwrap();
+    status.images = Some(vec![ContainerImage::default()]);
+    let light = lightened(whole.clone());
+    assert!(
+        light.metadata.managed_fields.is_none() && light.status.as_ref().unwrap().images.is_none()
+    );
+    let mut world = synced();
+    world.hear(Told::Node(set(whole)));
+    assert!(
+        !world.hear(Told::Node(set(light))),
+        "nothing that matters is missing"
+    );
 }
