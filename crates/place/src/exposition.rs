@@ -7,7 +7,7 @@ mod line;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use thiserror::Error;
 use weir_api::place::names::{RECEIVE_BYTES, SPEED_BYTES, TRANSMIT_BYTES};
@@ -60,11 +60,28 @@ pub enum ExpositionError {
 }
 
 /// The three series that are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Series {
     Transmit,
     Receive,
     Speed,
+}
+
+/// What was said of one interface so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Said {
+    transmit: Value,
+    receive: Value,
+    speed: Value,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Value {
+    #[default]
+    Untold,
+    Told(f64),
+    /// And then something else.
+    Contradicted,
 }
 
 /// Reads an answer piece by piece, as it comes, and keeps only what matters of it: an answer of any length takes little
@@ -74,9 +91,9 @@ enum Series {
 /// told. A last line without its end was cut off, maybe within a number, and is left out.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
-    scrape: Scrape,
-    said: BTreeMap<(Series, String), f64>,
-    contradicted: BTreeSet<(Series, String)>,
+    interfaces: BTreeMap<String, Said>,
+    bad_lines: usize,
+    left_out: usize,
     /// A line whose end has not come yet; of one that is too long only the beginning.
     begun: Vec<u8>,
     bytes: usize,
@@ -123,20 +140,12 @@ impl Reader {
 
     /// What was read, at the end of the answer.
     pub fn finish(self) -> Result<Scrape, ExpositionError> {
-        let Self {
-            mut scrape,
-            said,
-            contradicted,
-            ..
-        } = self;
-        for ((series, device), value) in said {
-            let key = (series, device);
-            if !contradicted.contains(&key)
-                && let Some(counters) = scrape.interfaces.get_mut(&key.1)
-            {
-                counters.set(series, value);
-            }
-        }
+        let interfaces = self.interfaces.into_iter();
+        let scrape = Scrape {
+            interfaces: interfaces.map(|(name, said)| (name, said.into())).collect(),
+            bad_lines: self.bad_lines,
+            left_out: self.left_out,
+        };
         let counts = |counters: &Counters| counters.transmit.or(counters.receive).is_some();
         if scrape.interfaces.values().any(counts) {
             Ok(scrape)
@@ -149,23 +158,59 @@ impl Reader {
         let Some(series) = series_of(line) else {
             return;
         };
-        let scrape = &mut self.scrape;
         match line::parse(line) {
             Some(Sample { device, value }) if is_usable(series, &device, value) => {
-                let is_known = scrape.interfaces.contains_key(&device);
-                if !is_known && scrape.interfaces.len() >= INTERFACES_LIMIT {
-                    scrape.left_out += 1;
+                let has_room = self.interfaces.len() < INTERFACES_LIMIT;
+                if !has_room && !self.interfaces.contains_key(&device) {
+                    self.left_out += 1;
                     return;
                 }
-                scrape.interfaces.entry(device.clone()).or_default();
-                let before = *self.said.entry((series, device.clone())).or_insert(value);
-                // The very same number again, not one near it.
-                if before.to_bits() != value.to_bits() {
-                    scrape.bad_lines += 1;
-                    self.contradicted.insert((series, device));
+                let said = self.interfaces.entry(device).or_default();
+                if !said.of(series).agrees_with(value) {
+                    self.bad_lines += 1;
                 }
             }
-            _ => scrape.bad_lines += 1,
+            _ => self.bad_lines += 1,
+        }
+    }
+}
+
+impl Said {
+    const fn of(&mut self, series: Series) -> &mut Value {
+        match series {
+            Series::Transmit => &mut self.transmit,
+            Series::Receive => &mut self.receive,
+            Series::Speed => &mut self.speed,
+        }
+    }
+}
+
+impl Value {
+    /// Takes in what is said now; false if something else was said before.
+    fn agrees_with(&mut self, value: f64) -> bool {
+        *self = match *self {
+            Self::Untold => Self::Told(value),
+            // The very same number again, not one near it.
+            Self::Told(before) if before.to_bits() == value.to_bits() => return true,
+            Self::Told(_) | Self::Contradicted => Self::Contradicted,
+        };
+        matches!(self, Self::Told(_))
+    }
+
+    const fn told(self) -> Option<f64> {
+        match self {
+            Self::Told(value) => Some(value),
+            Self::Untold | Self::Contradicted => None,
+        }
+    }
+}
+
+impl From<Said> for Counters {
+    fn from(said: Said) -> Self {
+        Self {
+            transmit: said.transmit.told().map(whole),
+            receive: said.receive.told().map(whole),
+            speed: said.speed.told(),
         }
     }
 }
@@ -174,16 +219,6 @@ impl Reader {
 fn extend(line: &mut Vec<u8>, more: &[u8]) {
     let room = (LINE_LIMIT + 1).saturating_sub(line.len());
     line.extend_from_slice(more.get(..room).unwrap_or(more));
-}
-
-impl Counters {
-    fn set(&mut self, series: Series, value: f64) {
-        match series {
-            Series::Transmit => self.transmit = Some(whole(value)),
-            Series::Receive => self.receive = Some(whole(value)),
-            Series::Speed => self.speed = Some(value),
-        }
-    }
 }
 
 /// The series that a line belongs to, by its name alone.

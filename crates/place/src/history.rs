@@ -53,6 +53,22 @@ pub struct Answer<'a> {
     pub scrape: &'a Scrape,
 }
 
+/// Drops what [`History::observe`] would not keep: a liar's answer, which may wait to be taken in with those of many
+/// others, is then no larger than an honest one.
+pub fn cut_down(scrape: &mut Scrape, counts: impl Fn(&str) -> bool) {
+    let (mut devices, mut others) = (DEVICES_LIMIT, OTHERS_LIMIT);
+    scrape.interfaces.retain(|name, _| {
+        let room = if devices > 0 && counts(name) {
+            &mut devices
+        } else {
+            &mut others
+        };
+        let has_room = *room > 0;
+        *room = room.saturating_sub(1);
+        has_room
+    });
+}
+
 impl History {
     /// Takes an answer in. Only interfaces that `counts` names get a history, and only as far back as `longest`, the
     /// longest window of all watches: a node may have a thousand interfaces that nobody counts.

@@ -13,7 +13,7 @@ use tokio::{
     task::JoinSet,
     time::{Instant, sleep_until, timeout},
 };
-use weir_place::moment::Moment;
+use weir_place::{history::cut_down, moment::Moment};
 
 use super::{
     context::Context,
@@ -120,8 +120,9 @@ async fn ask_one(context: Arc<Context>, due: Due, permit: OwnedSemaphorePermit) 
         uid,
         address,
         is_plain,
+        counted,
     } = due;
-    let outcome = {
+    let mut outcome = {
         let mut asking = pin!(context.exporters.ask(address, is_plain));
         let soon = timeout(YOUTH, &mut asking).await;
         drop(permit);
@@ -130,6 +131,10 @@ async fn ask_one(context: Arc<Context>, due: Due, permit: OwnedSemaphorePermit) 
             Err(_) => asking.await,
         }
     };
+    if let Ok(answer) = &mut outcome {
+        let counts = |name: &str| counted.iter().any(|it| it.does_count(name));
+        cut_down(&mut answer.scrape, counts);
+    }
     Asked {
         node: name,
         uid,

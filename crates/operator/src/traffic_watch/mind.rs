@@ -55,7 +55,7 @@ use super::{
     deployments::Keeping,
     left_over::LeftOver,
     moves::Moving,
-    schedule::{SharedSchedule, Wanted},
+    schedule::{Counted, SharedSchedule, Wanted},
     world::World,
 };
 
@@ -73,8 +73,7 @@ pub struct Mind {
     pub annotated: BTreeMap<String, Moment>,
     history: History,
     thoughts: BTreeMap<ObjectId, Thought>,
-    /// What some watch counts; mostly all of them count the same.
-    counted: Vec<Interfaces>,
+    counted: Counted,
     longest: Duration,
 }
 
@@ -226,14 +225,15 @@ impl Mind {
             }
             self.thoughts.insert(id.clone(), thought);
         }
-        self.counted.clear();
+        let mut counted: Vec<Interfaces> = Vec::new();
         self.longest = Duration::ZERO;
         for settings in self.thoughts.values().filter_map(|it| it.settings.as_ref()) {
             self.longest = self.longest.max(settings.window);
-            if !self.counted.contains(&settings.interfaces) {
-                self.counted.push(settings.interfaces.clone());
+            if !counted.contains(&settings.interfaces) {
+                counted.push(settings.interfaces.clone());
             }
         }
+        self.counted = counted.into();
     }
 
     /// Whoever some watch judges is asked, as often as the most eager of them wants.
@@ -256,7 +256,8 @@ impl Mind {
                     });
             }
         }
-        self.schedule.follow(wanted, now);
+        let counted = Arc::clone(&self.counted);
+        self.schedule.follow(wanted, counted, now);
     }
 
     fn annotations(

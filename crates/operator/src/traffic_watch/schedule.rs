@@ -13,7 +13,7 @@ use std::{
 use tokio::sync::Notify;
 
 use weir_api::place::defaults::SCRAPE_RETRY;
-use weir_place::{moment::Moment, node::Asked};
+use weir_place::{interfaces::Interfaces, moment::Moment, node::Asked};
 
 /// The longest time between two questions to a node that does not answer.
 const LONGEST_RETRY: Duration = Duration::from_mins(5);
@@ -26,7 +26,11 @@ pub struct Schedule {
     nodes: BTreeMap<String, Entry>,
     /// Those that are not being asked, by the time at which they are to be.
     queue: BTreeSet<(Moment, String)>,
+    counted: Counted,
 }
+
+/// What some watch counts; mostly all of them count the same.
+pub type Counted = Arc<[Interfaces]>;
 
 /// A schedule that two share. Its lock is held for moments only.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +61,8 @@ pub struct Due {
     pub address: Option<SocketAddr>,
     /// It refuses to be asked for some collectors alone.
     pub is_plain: bool,
+    /// What is of use in its answer.
+    pub counted: Counted,
 }
 
 #[derive(Clone, Debug)]
@@ -73,8 +79,9 @@ struct Entry {
 }
 
 impl Schedule {
-    /// These are the nodes to ask from now on.
-    pub fn follow(&mut self, wanted: BTreeMap<String, Wanted>, now: Moment) {
+    /// These are the nodes to ask from now on, and what of their answers is of use.
+    pub fn follow(&mut self, wanted: BTreeMap<String, Wanted>, counted: Counted, now: Moment) {
+        self.counted = counted;
         let mut before = std::mem::take(&mut self.nodes);
         self.queue.clear();
         for (name, wanted) in wanted {
@@ -136,6 +143,7 @@ impl Schedule {
             uid: entry.wanted.uid.clone(),
             address: entry.wanted.address,
             is_plain: entry.is_plain,
+            counted: Arc::clone(&self.counted),
         })
     }
 
@@ -191,9 +199,9 @@ impl Schedule {
 }
 
 impl SharedSchedule {
-    /// These are the nodes to ask from now on.
-    pub fn follow(&self, wanted: BTreeMap<String, Wanted>, now: Moment) {
-        self.lock().follow(wanted, now);
+    /// These are the nodes to ask from now on, and what of their answers is of use.
+    pub fn follow(&self, wanted: BTreeMap<String, Wanted>, counted: Counted, now: Moment) {
+        self.lock().follow(wanted, counted, now);
         self.changed.notify_one();
     }
 
@@ -270,7 +278,7 @@ mod tests {
     #[test]
     fn every_node_is_asked_once_in_each_interval() {
         let mut schedule = Schedule::default();
-        schedule.follow(wanted(&["a", "b"], 10), at(0));
+        schedule.follow(wanted(&["a", "b"], 10), Counted::default(), at(0));
         assert_eq!(take(&mut schedule, 9, at(0)), ["a", "b"]);
         assert_eq!(
             take(&mut schedule, 9, at(60)),
@@ -278,13 +286,13 @@ mod tests {
             "never twice at a time"
         );
         schedule.answered("a", "uid of a", true);
-        schedule.follow(wanted(&["a", "b"], 10), at(1));
+        schedule.follow(wanted(&["a", "b"], 10), Counted::default(), at(1));
         assert_eq!(schedule.next(), Some(at(10)));
         assert_eq!(take(&mut schedule, 9, at(9)), [""; 0]);
         let due = schedule.take(at(10)).unwrap();
         assert!(due.name == "a" && due.is_plain, "{due:?}");
         schedule.answered("a", "uid of a", true);
-        schedule.follow(wanted(&["a"], 5), at(11));
+        schedule.follow(wanted(&["a"], 5), Counted::default(), at(11));
         assert_eq!(
             schedule.next(),
             Some(at(15)),
@@ -295,7 +303,7 @@ mod tests {
     #[test]
     fn who_does_not_answer_is_asked_less_and_less_often() {
         let mut schedule = Schedule::default();
-        schedule.follow(wanted(&["a"], 10), at(0));
+        schedule.follow(wanted(&["a"], 10), Counted::default(), at(0));
         let mut now = at(0);
         for least in [30, 60, 120, 240, 300, 300] {
             assert_eq!(take(&mut schedule, 9, now), ["a"]);
@@ -320,14 +328,14 @@ mod tests {
     #[test]
     fn one_that_is_somewhere_else_now_is_asked_at_once() {
         let mut schedule = Schedule::default();
-        schedule.follow(wanted(&["a"], 10), at(0));
+        schedule.follow(wanted(&["a"], 10), Counted::default(), at(0));
         take(&mut schedule, 9, at(0));
         schedule.failed("a", "uid of a");
-        schedule.follow(wanted(&["a"], 10), at(1));
+        schedule.follow(wanted(&["a"], 10), Counted::default(), at(1));
         assert!(schedule.next() > Some(at(29)), "nothing is new");
         let mut moved = wanted(&["a"], 10);
         moved.get_mut("a").unwrap().address = "10.0.0.1:9100".parse().ok();
-        schedule.follow(moved, at(2));
+        schedule.follow(moved, Counted::default(), at(2));
         let due = schedule.take(at(2)).unwrap();
         assert_eq!(due.address, "10.0.0.1:9100".parse().ok());
     }
@@ -335,11 +343,11 @@ mod tests {
     #[test]
     fn a_node_made_anew_is_another_one() {
         let mut schedule = Schedule::default();
-        schedule.follow(wanted(&["a"], 10), at(0));
+        schedule.follow(wanted(&["a"], 10), Counted::default(), at(0));
         take(&mut schedule, 9, at(0));
         let mut anew = wanted(&["a"], 10);
         anew.get_mut("a").unwrap().uid = "another".to_owned();
-        schedule.follow(anew, at(1));
+        schedule.follow(anew, Counted::default(), at(1));
         schedule.failed("a", "uid of a");
         assert_eq!(schedule.asked("a"), None);
         assert_eq!(take(&mut schedule, 9, at(1)), ["a"]);
@@ -353,7 +361,7 @@ mod tests {
             let names: Vec<String> = (0..count).map(|number| format!("n{number:02}")).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let mut schedule = Schedule::default();
-            schedule.follow(wanted(&names, 10), at(0));
+            schedule.follow(wanted(&names, 10), Counted::default(), at(0));
             let first = take(&mut schedule, most, at(late));
             let second = take(&mut schedule, count, at(late));
             prop_assert_eq!(first.len(), most.min(count));

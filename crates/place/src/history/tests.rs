@@ -212,3 +212,25 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn what_is_cut_off_an_answer_would_not_be_kept(
+        names in prop::collection::btree_set("(eth|veth)[0-9]{1,3}", 0..400),
+    ) {
+        let devices: Vec<(&str, u64)> = names.iter().map(|name| (&**name, 1)).collect();
+        let (whole, mut cut) = (scrape(&devices), scrape(&devices));
+        let counts = |name: &str| name.starts_with('e');
+        cut_down(&mut cut, counts);
+        prop_assert!(cut.interfaces.len() <= DEVICES_LIMIT + OTHERS_LIMIT);
+        let [of_whole, of_cut] = [&whole, &cut].map(|scrape| {
+            let mut history = History::default();
+            let answer = Answer { node: "a", uid: "1", at: Moment::from_secs(0), time: 0, scrape };
+            history.observe(&answer, WINDOW, counts);
+            let node = history.of("a", "1").unwrap();
+            let devices: Vec<String> = node.devices().map(str::to_owned).collect();
+            (devices, node.others().to_vec())
+        });
+        prop_assert_eq!(of_whole, of_cut);
+    }
+}
