@@ -22,9 +22,10 @@ use super::{
 };
 
 /// Young questions at a time.
-const YOUNG: usize = 128;
-/// After so long without an answer a question is young no more.
-const YOUTH: Duration = Duration::from_millis(100);
+const YOUNG: usize = 256;
+/// After so long without an answer a question is young no more. An honest exporter takes some 10 ms; when a thousand fall
+/// silent at once, the others wait for four such times in all.
+const YOUTH: Duration = Duration::from_millis(50);
 /// Questions at a time, of any age, where enough files may be open.
 const MOST: usize = 2048;
 /// Answers that may wait for whoever decides. When there are more, he is so late that new ones do not help.
