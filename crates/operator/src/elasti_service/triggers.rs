@@ -170,7 +170,12 @@ impl Board {
         lock(&self.shared.table).forget(object);
     }
 
-    /// What was heard last. Unknown until the first answer, absent without triggers.
+    /// What was heard last, for whoever is told when that changes. Unknown until the first answer, absent without triggers.
+    pub fn read(&self, object: &ObjectId) -> Verdict {
+        lock(&self.shared.table).read(object, now())
+    }
+
+    /// The same for others.
     pub fn verdict(&self, object: &ObjectId) -> Verdict {
         lock(&self.shared.table).verdict(object, now())
     }

@@ -96,7 +96,8 @@ pub(super) fn gather(context: &Context, id: &ObjectId) -> Option<Gathered> {
     context
         .board
         .set(id.clone(), &object.spec.triggers, cooldown(&object));
-    let (verdict, changes) = heard(context, id, &object, now);
+    let asked = context.board.read(id);
+    let (verdict, changes) = with_schedules(asked, &object, now);
     let of_others = others
         .iter()
         .filter_map(|other| calendar(&other.object.spec.triggers, now).changes);
@@ -177,14 +178,12 @@ impl Gathered {
 }
 
 /// What the triggers say: those that were asked, and those that go by the clock. And when the clock changes that.
-fn heard(
-    context: &Context,
-    id: &ObjectId,
+fn with_schedules(
+    asked: Verdict,
     object: &InForce,
     now: Timestamp,
 ) -> (Verdict, Option<Timestamp>) {
     let schedules = calendar(&object.spec.triggers, now);
-    let asked = context.board.verdict(id);
     (together(asked, schedules.verdict), schedules.changes)
 }
 
@@ -203,7 +202,9 @@ fn other_facts(
         .for_service(&service_of(&other.object), ports);
     let around = Around {
         resolvers: &resolvers,
-        triggers: heard(context, id, &other.object, now).0.triggers,
+        triggers: with_schedules(context.board.verdict(id), &other.object, now)
+            .0
+            .triggers,
         window: window(other.object.spec.enabled_period.as_ref(), now),
         group: Group::ALONE,
         group_names: names,

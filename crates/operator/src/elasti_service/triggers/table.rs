@@ -133,6 +133,19 @@ impl Table {
         }
     }
 
+    /// [`Self::verdict`] for whoever is told of this object: what is read counts as told.
+    ///
+    /// What has run out may be read before a round tells it. What is then heard again is news, also if it is what was told
+    /// before.
+    pub fn read(&mut self, object: &ObjectId, now: Instant) -> Verdict {
+        let believed = self.believed;
+        let Some(entry) = self.objects.get_mut(object) else {
+            return not_answered();
+        };
+        entry.tell(now, believed);
+        entry.told.clone()
+    }
+
     /// What was heard last.
     pub fn verdict(&self, object: &ObjectId, now: Instant) -> Verdict {
         match self.objects.get(object) {

@@ -183,6 +183,34 @@ fn a_stalled_poller_makes_nobody_idle() {
 }
 
 #[test]
+fn what_ran_out_and_was_read_is_news_when_it_is_heard_again() {
+    let mut bench = Bench::new();
+    bench.set("a", vec![ask("s", "q", "up")]);
+    bench.play(0.0);
+    assert_eq!(bench.verdict("a"), Triggers::Idle);
+    bench.now += INTERVAL;
+    bench.table.begin_round(bench.now);
+    let sent = bench.sent();
+    bench.now += BELIEVED - TIMEOUT;
+    // A controller looks for a reason of its own, before a round has told it.
+    let read = bench.table.read(&object("a"), bench.now);
+    assert_eq!(read.triggers, Triggers::Unknown);
+    let answer = |asking| {
+        bench.answer(
+            asking,
+            if asking.question.query == "up" {
+                1.0
+            } else {
+                0.0
+            },
+        )
+    };
+    let told: Vec<ObjectId> = sent.iter().flat_map(answer).collect();
+    assert_eq!(told, [object("a")]);
+    assert_eq!(bench.verdict("a"), Triggers::Idle);
+}
+
+#[test]
 fn nothing_is_asked_while_it_is_off() {
     let mut bench = Bench::new();
     bench.set("a", vec![ask("s", "q", "up")]);
@@ -360,7 +388,7 @@ proptest! {
                 }
             };
             for object in told {
-                read.insert(object.clone(), bench.table.verdict(&object, bench.now));
+                read.insert(object.clone(), bench.table.read(&object, bench.now));
             }
             for (object, asks) in &known {
                 let verdict = bench.table.verdict(object, bench.now);
