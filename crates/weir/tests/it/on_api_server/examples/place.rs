@@ -6,7 +6,10 @@ use serde_json::Value;
 use weir_lab::app::command::Cli;
 
 use super::{documents_of, files_of, folder};
-use crate::{on_api_server::kubectl, output_of};
+use crate::{
+    on_api_server::{kubectl, manifests::is_kept},
+    output_of,
+};
 
 const FILES: [&str; 2] = ["traffic-generator", "traffic-watch"];
 
@@ -30,7 +33,7 @@ async fn every_example_of_place_is_taken_as_it_is() {
     // `strict` refuses a field that nobody knows.
     let apply = ["apply", "--server-side", "--validate=strict", "-f", all];
     kubectl(&k8s, &apply, "");
-    kubectl(&k8s, &["diff", "--server-side", "-f", all], "");
+    is_kept(&k8s, &["-f", all], "").await;
     let kept = kubectl(&k8s, &["get", "-f", all, "-o", "json"], "");
     let kept: Value = serde_json::from_str(&kept).expect("JSON");
     let written: usize = FILES.map(|file| documents(file).len()).iter().sum();
