@@ -228,6 +228,9 @@ pub(crate) struct HoldArgs {
     /// Then so many wakes of a target that the kubelet asks every second, and as many of one asked every ten
     #[arg(long, default_value_t = 0)]
     pub(crate) early_wakes: u32,
+    /// Which cluster; runs on clusters of different names do not see each other
+    #[arg(long, default_value = "weir-e2e")]
+    pub(crate) name: String,
     /// Take the programs that `cargo xtask test` builds: quicker to begin with, and times have no goals
     #[arg(long)]
     pub(crate) dev: bool,

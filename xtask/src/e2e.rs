@@ -30,6 +30,7 @@ fn hold(arguments: HoldArgs) -> Result<ExitCode> {
         with_faults,
         fault_cycles,
         early_wakes,
+        name,
         dev,
         keep,
     } = arguments;
@@ -39,6 +40,7 @@ fn hold(arguments: HoldArgs) -> Result<ExitCode> {
         faults: with_faults,
         fault_cycles: fault_cycles.unwrap_or(cycles),
         early_wakes,
+        cluster: name,
         is_dev: dev,
         keep,
     };

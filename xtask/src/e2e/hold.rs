@@ -38,6 +38,8 @@ pub(crate) struct Options {
     pub(crate) fault_cycles: u32,
     /// How many wakes of a target that is asked often, and as many of one that is asked seldom.
     pub(crate) early_wakes: u32,
+    /// The cluster's name; `cargo xtask cluster --name` looks at it.
+    pub(crate) cluster: String,
     /// With the programs that tests use, which are slower: times are told without goals.
     pub(crate) is_dev: bool,
     /// Leave the cluster up.
@@ -46,7 +48,7 @@ pub(crate) struct Options {
 
 /// Adds to the figures as it goes: what fails after an hour takes nothing of that hour with it.
 pub(crate) fn run(options: &Options, all: &mut Vec<Figure>) -> Result<()> {
-    let site = site::prepare(options.cycles > 0, options.is_dev)?;
+    let site = site::prepare(&options.cluster, options.cycles > 0, options.is_dev)?;
     let outcome = measure(&site, options, all);
     match &outcome {
         Ok(()) if !options.keep => site.leave()?,

@@ -10,16 +10,14 @@ use weir_lab::cluster::{
 
 use crate::site::Site;
 
-/// The cluster's name; `cargo xtask cluster --name weir-e2e …` looks at it.
-const NAME: &str = "weir-e2e";
 const NODES: u8 = 3;
 /// How soon a trigger that says "idle" is heard.
 const POLLING_INTERVAL: &str = "2s";
 
 /// Takes the cluster or starts it, and installs. Without an operator only the resolvers must be ready.
-pub(super) fn prepare(with_operator: bool, is_dev: bool) -> Result<Site> {
+pub(super) fn prepare(cluster: &str, with_operator: bool, is_dev: bool) -> Result<Site> {
     let options = Options {
-        name: NAME.to_owned(),
+        name: cluster.to_owned(),
         nodes: NODES,
         add_ons: vec![AddOn::Dns, AddOn::Prometheus],
     };
