@@ -80,6 +80,18 @@ fn tidy(view: &View<'_>, because: &'static str) -> Plan {
             version: slice.version.clone(),
         }
         .because(because),
-        None => Step::RemoveFinalizer.because(because),
+        None => let_go(view, because),
     }
+}
+
+/// Resolvers forget the Service at once, and a node that has not followed yet still leads to them.
+fn let_go(view: &View<'_>, because: &'static str) -> Plan {
+    let facts = view.facts;
+    let nobody_is_led = !facts.service_exists || facts.deletion == Some(Deletion::Leave);
+    let without_slice = view.memory.no_slice.unwrap_or(view.now);
+    let followed = after(without_slice, view.settings.sync_period);
+    if nobody_is_led || followed <= view.now {
+        return Step::RemoveFinalizer.because(because);
+    }
+    Plan::rest("resolvers go on until no node leads to them").until(Some(followed))
 }

@@ -22,6 +22,8 @@ pub struct Memory {
     pub(super) starting: Option<Timestamp>,
     /// Our slice as it was last seen.
     pub(super) slice: Option<Version>,
+    /// Since when there has been none.
+    pub(super) no_slice: Option<Timestamp>,
     /// Since when each usable resolver has stood in it, unchanged.
     pub(super) in_slice: BTreeMap<IpAddr, Timestamp>,
     /// Since when no resolver has been usable.
@@ -105,6 +107,7 @@ impl Memory {
         since(&mut self.starting, starting, now);
         let usable = facts.usable_resolvers();
         since(&mut self.no_resolver, usable.is_empty(), now);
+        since(&mut self.no_slice, facts.slice.is_none(), now);
         let standing: BTreeSet<IpAddr> = match &facts.slice {
             Some(slice) => slice.resolvers.intersection(&usable).copied().collect(),
             None => BTreeSet::new(),
@@ -117,6 +120,11 @@ impl Memory {
         }
         keep_since(&mut self.in_slice, &standing, now);
         self.see_drain(facts, now);
+    }
+
+    /// Our slice is about to be written: nodes may follow it, even if it is gone again before it is seen.
+    pub fn slice_is_written(&mut self) {
+        self.no_slice = None;
     }
 
     /// A resolver reported the silent connection that was opened for the present drain.

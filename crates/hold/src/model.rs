@@ -109,6 +109,8 @@ fn mutants_that_need_a_disturbance_are_found_out() {
     found(Mutant::SliceGoesWhenReady, awake, "leads nowhere");
     let scaled = "scaled up while paused";
     found(Mutant::ScaledBeforeUnpaused, awake.with_keda(), scaled);
+    let let_go = "let go, and a node leads";
+    found(Mutant::LetGoAtOnce, awake, let_go);
 }
 
 /// A leader dies with its write on the way, and its successor changes its mind.

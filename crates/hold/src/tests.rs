@@ -289,12 +289,26 @@ fn a_deletion_works_without_target_or_service() {
     };
     assert_eq!(step(&without_target), removal);
     without_target.slice = None;
+    without_target.service_exists = false;
     assert_eq!(step(&without_target), Step::RemoveFinalizer);
 
     let mut without_service = in_phase(facts, Phase::Waking);
     without_service.service_exists = false;
     assert_eq!(step(&without_service), Step::ScaleUp { replicas: 2 });
     assert_eq!(step(&set_replicas(without_service, 2)), removal);
+}
+
+#[test]
+fn a_deleted_object_is_let_go_when_no_node_leads_to_resolvers_any_more() {
+    let mut facts = awake();
+    facts.deletion = Some(Deletion::WakeFirst);
+    let mut memory = Memory::default();
+    memory.see(&facts, at(NOW));
+    // Also if it was this process that took the slice away: nodes follow later.
+    let after = |seconds| next(&facts, &memory, &Settings::default(), at(NOW + seconds));
+    assert_eq!(after(0).step, Step::Rest);
+    assert_eq!(after(0).look_again, Some(at(NOW + 3)));
+    assert_eq!(after(3).step, Step::RemoveFinalizer);
 }
 
 #[test]

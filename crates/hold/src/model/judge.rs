@@ -87,6 +87,13 @@ impl World {
             Step::RemoveFinalizer if paused || self.slice.is_some() => {
                 Err(Fault::new("let go, and something of ours is left"))
             }
+            // A resolver forgets it at once, and a node that still leads to one leads nowhere.
+            Step::RemoveFinalizer
+                if self.deletion != Some(Deletion::Leave)
+                    && self.nodes.iter().any(|node| node.route.resolvers != 0) =>
+            {
+                Err(Fault::new("let go, and a node leads to a resolver"))
+            }
             Step::ScaleUp { .. } if paused => Err(Fault::new("scaled up while paused")),
             Step::ScaleToZero { .. } | Step::PauseAutoscaler { .. }
                 if self.phase.map(|(phase, _)| phase) != Some(Phase::Draining) =>

@@ -86,6 +86,7 @@ impl World {
         key.extend([
             self.memory.starting.as_ref().map_or(NEVER, seen),
             self.memory.no_resolver.as_ref().map_or(NEVER, seen),
+            self.memory.no_slice.as_ref().map_or(NEVER, seen),
         ]);
         let slice = self.slice.map(|slice| slice.version.to_string());
         let remembered = self.memory.slice.as_ref().map(|version| &version.0);

@@ -7,7 +7,10 @@ use jiff::Timestamp;
 use weir_api::hold::Phase;
 
 use super::{
-    super::{Settings, Step, facts::Version},
+    super::{
+        Settings, Step,
+        facts::{Deletion, Version},
+    },
     look::{addresses, resolver_address, time},
     world::World,
 };
@@ -28,6 +31,7 @@ pub(super) enum Mutant {
     NoFence,
     NoVersion,
     NoMark,
+    LetGoAtOnce,
 }
 
 impl Mutant {
@@ -95,6 +99,11 @@ impl Mutant {
                     slice.mark = mark.map(Timestamp::as_second);
                 }
                 Step::Rest
+            }
+            (Self::LetGoAtOnce, Step::Rest)
+                if world.deletion == Some(Deletion::WakeFirst) && world.slice.is_none() =>
+            {
+                Step::RemoveFinalizer
             }
             (_, step) => step,
         }

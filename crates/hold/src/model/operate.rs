@@ -32,6 +32,9 @@ impl World {
         let step = self.decide(mutant);
         self.check_order(&step)?;
         let wrote = step.is_write();
+        if matches!(step, Step::ApplySlice { .. }) {
+            self.memory.slice_is_written();
+        }
         let late = Late {
             step,
             decided_on: self.object_version,

@@ -49,6 +49,9 @@ pub(super) async fn carry_out(
             let mark = mark.or_else(|| facts.slice.as_ref()?.mark);
             let slice =
                 resolver_slice::build(gathered.object(), service, ports, &known, resolvers, mark);
+            if let Some(memory) = lock(&context.memories).get_mut(id) {
+                memory.slice_is_written();
+            }
             hands.put_slice(slice, version.as_ref()).await?;
         }
         Step::RemoveSlice { version } => {
