@@ -4,7 +4,9 @@
 //! Lease, `holder` keeps it, `lease` is the object, `trouble` says what to do when it cannot be reached. Who loses the Lease ends: [`lead`] returns an error, and the process with it, so
 //! that nothing half done goes on beside the next leader.
 //!
-//! Clocks of two machines are never compared. A Lease is held for as long as it changes, by the clock of who looks.
+//! Clocks of two machines are never compared. A Lease is held for as long as it changes, by the clock of who looks. Only a
+//! pod's own earlier process is not waited for: a leader ends when the API server is away for longer than its deadline, and
+//! when that is back nobody would lead for as long as a Lease lasts.
 
 mod candidate;
 pub mod evaluate;
@@ -20,6 +22,7 @@ use std::{
 };
 
 use candidate::{Candidate, Look};
+use evaluate::RANDOM_PART;
 use holder::Holder;
 use kube::Client;
 use thiserror::Error;
@@ -37,6 +40,8 @@ pub struct LeaderSettings {
     pub name: String,
     /// Who this process is; no other has the same.
     pub identity: String,
+    /// Of two processes with this one's name the earlier has ended: it is a pod's. Then its Lease is taken at once.
+    pub follows_itself: bool,
     /// Namespaces in which the peers' operator may hold a Lease of its own, for which this one waits.
     pub peer_namespaces: Vec<String>,
     /// How long things take.
@@ -115,10 +120,18 @@ impl LeaderSettings {
         Self {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
-            identity: format!("{process}_{random:016x}"),
+            identity: format!("{process}{RANDOM_PART}{random:016x}"),
+            follows_itself: false,
             peer_namespaces: vec![namespace.to_owned()],
             timing: Timing::default(),
         }
+    }
+
+    /// For a process in a pod, of the pod's name.
+    #[must_use]
+    pub fn in_a_pod(mut self, is_so: bool) -> Self {
+        self.follows_itself = is_so;
+        self
     }
 
     /// Waits for the peers' operator in these namespaces as well.

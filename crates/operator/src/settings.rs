@@ -235,7 +235,8 @@ impl Settings {
         Ok(Self {
             leader: leader_elect
                 .then(|| LeaderSettings::new(&own_namespace, &lease_name, &own_name))
-                .map(|leader| leader.with_peers_in(&peer_namespace)),
+                .map(|leader| leader.with_peers_in(&peer_namespace))
+                .map(|leader| leader.in_a_pod(set(POD_NAME).is_some())),
             cluster: Cluster {
                 kubeconfig,
                 namespaces,

@@ -9,7 +9,7 @@ use weir_api::hold::names::PEER_LEASE;
 
 use super::{
     LeaderSettings, REQUEST,
-    evaluate::{Sight, Verdict, evaluate},
+    evaluate::{Sight, Verdict, evaluate, is_predecessor},
     lease,
     trouble::Trouble,
 };
@@ -88,10 +88,20 @@ impl<'a> Candidate<'a> {
         let peers = self.peers_are_gone().await;
         let now = self.began.elapsed();
         match evaluate(&self.sight, &self.settings.identity, now) {
-            Verdict::Held(left) => Look::Wait(pause.min(left)),
-            Verdict::Free | Verdict::Ours if peers => self.take(found).await,
-            Verdict::Free | Verdict::Ours => Look::Wait(pause),
+            Verdict::Held(left) if !self.follows_itself() => Look::Wait(pause.min(left)),
+            _ if peers => self.take(found).await,
+            _ => Look::Wait(pause),
         }
+    }
+
+    fn follows_itself(&self) -> bool {
+        let LeaderSettings {
+            identity,
+            follows_itself,
+            ..
+        } = self.settings;
+        let holder = self.sight.holder();
+        *follows_itself && holder.is_some_and(|holder| is_predecessor(holder, identity))
     }
 
     async fn take(&mut self, found: Option<Lease>) -> Look {
@@ -100,6 +110,7 @@ impl<'a> Candidate<'a> {
             name,
             identity,
             timing,
+            follows_itself: _,
             peer_namespaces: _,
         } = self.settings;
         let parameters = PostParams::default();

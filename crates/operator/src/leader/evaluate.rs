@@ -10,6 +10,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+/// Begins what tells processes of one name apart.
+pub(super) const RANDOM_PART: char = '_';
+
 /// What a Lease says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -76,6 +79,17 @@ pub fn evaluate(sight: &Sight, me: &str, now: Duration) -> Verdict {
             }
         }
     }
+}
+
+/// Whether the holder is an earlier process of this pod, whose name both begin with. It has ended: a container is started
+/// again when what ran in it is gone.
+pub fn is_predecessor(holder: &str, me: &str) -> bool {
+    let pod = |identity: &str| {
+        identity
+            .rsplit_once(RANDOM_PART)
+            .map(|(pod, _)| pod.to_owned())
+    };
+    holder != me && pod(me).is_some_and(|mine| pod(holder) == Some(mine))
 }
 
 /// Does a leader still lead? `sent` is when the last renewal that succeeded was sent, not when it was answered: the Lease

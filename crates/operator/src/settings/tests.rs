@@ -79,8 +79,13 @@ fn our_namespace_is_typed_or_the_pods_and_always_watched() {
     .unwrap();
     assert_eq!(found.cluster.namespaces, ["a", "b", "c", "pods"]);
     assert_eq!(found.cluster.own_name, "weir-operator-x");
-    let identity = found.leader.unwrap().identity;
+    let leader = found.leader.unwrap();
+    let identity = &leader.identity;
     assert!(identity.starts_with("weir-operator-x_"), "{identity}");
+    assert!(leader.follows_itself);
+    // Of a machine's name there may be two.
+    let elsewhere = settings(&[], &[("HOSTNAME", "here")]).unwrap();
+    assert!(!elsewhere.leader.unwrap().follows_itself);
     let found = settings(&["--operator-namespace", "typed"], &pod).unwrap();
     assert_eq!(found.cluster.own_namespace, "typed");
     assert_eq!(found.cluster.namespaces, Vec::<String>::new());

@@ -57,6 +57,20 @@ fn a_holder_is_silent_who_has_not_renewed_for_a_while_and_only_another() {
 }
 
 #[test]
+fn an_earlier_process_of_the_same_pod_is_known_by_its_name() {
+    for (holder, me, is_so) in [
+        ("weir-a_1", "weir-a_2", true),
+        ("weir-a_1", "weir-a_1", false),
+        ("weir-b_1", "weir-a_2", false),
+        ("weir-a_b_1", "weir-a_2", false),
+        ("weir-a", "weir-a_2", false),
+        ("", "weir-a_2", false),
+    ] {
+        assert_eq!(is_predecessor(holder, me), is_so, "{holder} {me}");
+    }
+}
+
+#[test]
 fn a_leader_leads_until_its_deadline() {
     assert!(still_leads(SECOND, 10 * SECOND, 10 * SECOND));
     assert!(!still_leads(SECOND, 11 * SECOND, 10 * SECOND));

@@ -51,6 +51,10 @@ impl Candidate {
     fn start_with(namespace: &Namespace, name: &str, timing: Timing) -> Self {
         let mut settings = LeaderSettings::new(namespace.name(), "lease", name);
         settings.timing = timing;
+        Self::of(namespace, settings)
+    }
+
+    fn of(namespace: &Namespace, settings: LeaderSettings) -> Self {
         let identity = settings.identity.clone();
         let (tell, known) = watch::channel(Leadership::Follower {
             leader: None,
@@ -102,6 +106,27 @@ impl Candidate {
 async fn holder(leases: &Api<Lease>) -> String {
     let lease = leases.get("lease").await.unwrap();
     lease.spec.unwrap().holder_identity.unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_pod_that_is_started_again_leads_at_once() {
+    let namespace = weir_lab::api_server().await.namespace("again").await;
+    let process = |name: &str| {
+        let mut settings = LeaderSettings::new(namespace.name(), "lease", name).in_a_pod(true);
+        settings.timing = ENDLESS;
+        Candidate::of(&namespace, settings)
+    };
+    let mut first = process("pod");
+    first.leads().await;
+    let mut other = process("other");
+    other.follows(&first.identity).await;
+    first.task.abort();
+    let _ = (&mut first.task).await;
+    let mut again = process("pod");
+    again.leads().await;
+    other.follows(&again.identity).await;
+    other.end().await.unwrap();
+    again.end().await.unwrap();
 }
 
 #[tokio::test]
