@@ -24,6 +24,7 @@ use weir_role::{
     cluster::{self, ClientError},
     files,
 };
+use weir_wake::Kinds;
 
 use crate::{
     admin::{self, AdminState, Authority, MetricsOn, table},
@@ -32,7 +33,6 @@ use crate::{
         context::{Context, lock},
         controller,
         hands::Hands,
-        kinds::Kinds,
         ports::PortBook,
         queue::SharedQueue,
         triggers::{Board, Secret, TriggerSettings},

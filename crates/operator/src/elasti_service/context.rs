@@ -11,10 +11,11 @@ use kube::{Client, Resource};
 use weir_api::hold::ElastiService;
 use weir_hold::Memory;
 use weir_role::cluster::ObjectId;
+use weir_wake::Kinds;
 
 use super::{
-    clock::Clock, fail_open::FailOpen, hands::Hands, kinds::Kinds, ports::PortBook,
-    queue::SharedQueue, triggers::Board, world::World,
+    clock::Clock, fail_open::FailOpen, hands::Hands, ports::PortBook, queue::SharedQueue,
+    triggers::Board, world::World,
 };
 use crate::{
     events::{Events, Note, NoteKind},
