@@ -234,6 +234,7 @@ fn context(
         events,
         metrics,
         settings: settings.plan(),
+        resolver_namespace: settings.resolver.namespace.clone(),
         shared_port: settings.resolver.proxy_port,
         per_service_ports: settings.port_range.is_some(),
         clock: Clock::start(),

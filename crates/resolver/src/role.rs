@@ -41,6 +41,7 @@ use crate::{
     early::{EarlyHandle, ask::Asker},
     index::IndexSettings,
     metrics::Metrics,
+    reach,
     request::Guide,
     settings::Settings,
     table::Table,
@@ -174,6 +175,11 @@ impl Parts {
             settings.access_log,
         );
         let _ = late.set(Arc::downgrade(&table));
+        tokio::spawn(reach::look_again(
+            Arc::clone(&table),
+            settings.times.connect,
+            until(stopped.clone()),
+        ));
         if let Some(early) = early {
             let (table, metrics) = (Arc::clone(&table), Arc::clone(&metrics));
             let asks = early.run(table, Asker::new()?, metrics, until(stopped.clone()));
@@ -327,6 +333,7 @@ fn admin_state(
         move || start + table.changes() + wire.port_changes()
     };
     let silent = Arc::clone(wire);
+    let reached = Arc::clone(table);
     AdminState {
         metrics: Arc::clone(metrics),
         readiness: Arc::clone(readiness),
@@ -334,6 +341,7 @@ fn admin_state(
         held: Arc::new(move || held.held()),
         services: Arc::new(services),
         generation: Arc::new(generation),
+        unreachable: Arc::new(move || reached.unreachable()),
         silent: Arc::new(move |port| silent.silent(port)),
         sibling: None,
     }

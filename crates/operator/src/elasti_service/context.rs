@@ -48,6 +48,8 @@ pub struct Context {
     pub metrics: Arc<OperatorMetrics>,
     /// The time spans of decisions.
     pub settings: weir_hold::Settings,
+    /// The namespace of the resolvers.
+    pub resolver_namespace: String,
     /// The resolvers' shared port.
     pub shared_port: u16,
     /// Whether Services get ports of their own.

@@ -1,6 +1,7 @@
 //! What the operator is told, by a resolver that runs: services are put into its table, and its ports are real.
 
 mod early;
+mod reach;
 
 use clap::Parser;
 use serde_json::{Value, json};

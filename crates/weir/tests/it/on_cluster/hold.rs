@@ -28,6 +28,7 @@ mod services;
 mod several;
 mod starts;
 mod triggers;
+mod unreachable;
 mod websocket;
 
 use super::{install, objects};
