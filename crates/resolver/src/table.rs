@@ -17,6 +17,7 @@ use arc_swap::ArcSwap;
 use http::HeaderValue;
 use observer::{ServiceObserver, WakeProgress};
 use weir_api::hold::defaults::RELEASED_PORT_REST;
+use weir_role::cluster::ObjectId;
 use weir_wire::{
     backend::{Backend, BackendName},
     hold::Owner,
@@ -195,6 +196,16 @@ impl Table {
     pub(crate) fn is_ready(&self, id: &ServiceId) -> bool {
         let services = lock(&self.services);
         services.get(id).is_some_and(|service| service.is_ready)
+    }
+
+    /// The ElastiService that holds this service.
+    pub fn holder(&self, id: &ServiceId) -> Option<ObjectId> {
+        let services = lock(&self.services);
+        let holder = services.get(id)?.view.held_by.as_ref()?;
+        Some(ObjectId {
+            namespace: Arc::clone(&id.namespace),
+            name: Arc::clone(holder),
+        })
     }
 
     /// Whether requests are held for this service because no endpoint is ready.

@@ -112,6 +112,7 @@ fn web(ports: &[(&str, Option<u16>, Protocol)], endpoints: &[SocketAddr]) -> Cha
     };
     Change::Set(Arc::new(ServiceView {
         id: ServiceId::new("shop", "web"),
+        held_by: None,
         target: "Deployment-web".into(),
         ports: (0..).zip(ports).map(port).collect(),
         probes: Arc::default(),

@@ -9,6 +9,7 @@ mod client;
 mod echo;
 mod second;
 
+mod alone;
 mod by_hand;
 mod deletion;
 mod early;
