@@ -18,6 +18,8 @@ pub struct Options {
     pub resolver_replicas: u16,
     /// Whether each of their pods has two, on the same ports.
     pub resolver_siblings: bool,
+    /// Whether resolvers may wake what sleeps by themselves when no operator answers.
+    pub resolver_may_scale: bool,
     /// Whether the definitions of the resources are among the objects.
     pub crds: bool,
     /// Whether hold is installed.

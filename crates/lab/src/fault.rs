@@ -5,7 +5,7 @@
 //!
 //! - [`process`]: a part is killed, paused, or restarted;
 //! - [`node`]: a node is cordoned or drained;
-//! - [`link`]: a node is cut off, or loses packets;
+//! - [`link`]: a node is cut off, loses packets, or is not reached on a port;
 //! - [`shape`]: a node's cable carries less;
 //! - [`disk`]: a part's disk is full;
 //! - [`api`]: an API server that answers 429 or 500, or closes watches.

@@ -16,6 +16,7 @@
 //! - [`mod@cluster`], [`fault`]: a cluster with nodes and add-ons, and ways to break it;
 //! - [`api_server()`], [`cluster()`], [`Namespace`] and [`eventually()`] (feature `client`): what tests call;
 //! - [`image`]: programs as OCI images, without Docker;
+//! - `deaf`: a server to which no connection goes through;
 //! - [`load`] (feature `load`): a load generator that counts every request;
 //! - [`app`] (feature `app`): a server for it to talk to, which does all that a server can do.
 
@@ -37,6 +38,8 @@ mod random;
 
 #[cfg(feature = "app")]
 pub mod app;
+#[cfg(any(feature = "client", feature = "load"))]
+pub mod deaf;
 #[cfg(feature = "load")]
 pub mod load;
 

@@ -9,7 +9,6 @@ pub mod dereference;
 pub mod fail_open;
 pub mod fresh;
 pub mod hands;
-pub mod kinds;
 pub mod ports;
 pub mod private_service;
 pub mod queue;

@@ -61,7 +61,7 @@ pub struct Resolver {
 pub enum News {
     /// For all: a resolver came, went or moved.
     All,
-    /// For these: a resolver learned or forgot something about them.
+    /// For these: a resolver learned or forgot something about them, or cannot reach a pod of theirs any more, or can again.
     Services(Vec<ObjectId>),
 }
 
@@ -119,6 +119,11 @@ impl Resolvers {
         ports: &[PortAllotment],
     ) -> Vec<(Resolver, Knows)> {
         self.known().for_service(service, ports)
+    }
+
+    /// A ready pod of this service to which the resolvers, or one of them, cannot connect.
+    pub fn unreachable(&self, service: &ObjectId) -> Option<SocketAddr> {
+        self.known().unreachable(service)
     }
 
     /// The ones that are there and have not answered for a while.

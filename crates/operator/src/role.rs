@@ -24,6 +24,7 @@ use weir_role::{
     cluster::{self, ClientError},
     files,
 };
+use weir_wake::Kinds;
 
 use crate::{
     admin::{self, AdminState, Authority, MetricsOn, table},
@@ -32,7 +33,6 @@ use crate::{
         context::{Context, lock},
         controller,
         hands::Hands,
-        kinds::Kinds,
         ports::PortBook,
         queue::SharedQueue,
         triggers::{Board, Secret, TriggerSettings},
@@ -234,6 +234,7 @@ fn context(
         events,
         metrics,
         settings: settings.plan(),
+        resolver_namespace: settings.resolver.namespace.clone(),
         shared_port: settings.resolver.proxy_port,
         per_service_ports: settings.port_range.is_some(),
         clock: Clock::start(),

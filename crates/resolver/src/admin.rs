@@ -9,7 +9,7 @@ mod routes;
 pub mod sibling;
 mod silent;
 
-use std::{future::Future, sync::Arc};
+use std::{future::Future, net::SocketAddr, sync::Arc};
 
 pub use readiness::Readiness;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -36,6 +36,8 @@ pub struct AdminState {
     /// A number that changes whenever those do, and is another in another process. Read before them, so that what is
     /// told under a number is never older than it.
     pub generation: Arc<dyn Fn() -> u64 + Send + Sync>,
+    /// Services with a ready pod to which connections time out, in order.
+    pub unreachable: Arc<dyn Fn() -> Vec<Unreachable> + Send + Sync>,
     /// The clients' connections from this port of any address that have said nothing.
     pub silent: Arc<dyn Fn(u16) -> Vec<Silent> + Send + Sync>,
     /// Another resolver that shares our ports.
@@ -64,6 +66,19 @@ pub struct BoundPort {
     pub name: Arc<str>,
     /// Where it is listened on.
     pub resolver_port: u16,
+}
+
+/// A service with a ready pod to which connections time out.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Unreachable {
+    /// Its namespace.
+    #[serde(serialize_with = "text", deserialize_with = "shared")]
+    pub namespace: Arc<str>,
+    /// Its name.
+    #[serde(serialize_with = "text", deserialize_with = "shared")]
+    pub service: Arc<str>,
+    /// Where the pod listens; of several, the first.
+    pub endpoint: SocketAddr,
 }
 
 /// What is held for one service, and why.

@@ -394,6 +394,7 @@ impl Index {
         let ready = ports.iter().any(|port| !port.endpoints.is_empty());
         Some(ServiceView {
             id: id.clone(),
+            held_by: Some(Arc::clone(&claim.rank.object.name)),
             target: Arc::clone(&claim.target),
             ports,
             probes: Arc::clone(&claim.probes),

@@ -8,6 +8,7 @@ pub mod index;
 pub mod metrics;
 pub mod pod;
 pub mod probe;
+pub mod reach;
 pub mod request;
 pub mod role;
 pub mod settings;

@@ -48,6 +48,7 @@ pub struct Metrics {
     misses: Counter,
     errors: Counter,
     rpcs: Reasons,
+    scales: Reasons,
     services: Mutex<HashMap<ServiceId, Arc<ServiceMetrics>>>,
 }
 
@@ -95,6 +96,11 @@ impl Metrics {
     /// A wake signal was answered, or not; the reason is empty when all went well.
     pub fn operator_called(&self, error: &'static str) {
         self.rpcs.add(error);
+    }
+
+    /// A service was to be woken without an operator: `woken`, `awake` already, or why not.
+    pub fn scaled(&self, result: &'static str) {
+        self.scales.add(result);
     }
 
     /// Everything, in Prometheus' text format 0.0.4.

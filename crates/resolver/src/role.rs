@@ -25,7 +25,10 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 use weir_api::hold::defaults::SHUTDOWN_REFUSE_BEFORE_END;
-use weir_role::files;
+use weir_role::{
+    cluster::{self, ClientError},
+    files,
+};
 use weir_wire::{
     PoolLimits,
     client::Patience,
@@ -41,11 +44,12 @@ use crate::{
     early::{EarlyHandle, ask::Asker},
     index::IndexSettings,
     metrics::Metrics,
+    reach,
     request::Guide,
-    settings::Settings,
+    settings::{Operator, Settings, Source},
     table::Table,
     view::ServiceId,
-    wake::{Wake, WakeHandle, WakeSettings, client::OperatorClient},
+    wake::{ByOurselves, Wake, WakeHandle, WakeSettings, client::OperatorClient, scaler::Scaler},
     watch::News,
 };
 
@@ -81,6 +85,9 @@ pub enum RoleError {
     /// Where services are learned from.
     #[error(transparent)]
     Source(#[from] source::SourceError),
+    /// The cluster, for waking without an operator.
+    #[error(transparent)]
+    Client(#[from] ClientError),
     /// The operator's address.
     #[error("the operator's address cannot be used")]
     Operator(#[from] http::Error),
@@ -163,7 +170,7 @@ impl Parts {
         let metrics = Metrics::new();
         let readiness = Arc::new(Readiness::default());
         let late = Arc::new(OnceLock::new());
-        let wake = start_wake(settings, &metrics, &late, &stopped)?;
+        let wake = start_wake(settings, &metrics, &late, &stopped).await?;
         let room = WaitingRoom::new(limits(settings));
         let early = settings.early_readiness.then(EarlyHandle::new);
         let table = Table::new(
@@ -174,6 +181,11 @@ impl Parts {
             settings.access_log,
         );
         let _ = late.set(Arc::downgrade(&table));
+        tokio::spawn(reach::look_again(
+            Arc::clone(&table),
+            settings.times.connect,
+            until(stopped.clone()),
+        ));
         if let Some(early) = early {
             let (table, metrics) = (Arc::clone(&table), Arc::clone(&metrics));
             let asks = early.run(table, Asker::new()?, metrics, until(stopped.clone()));
@@ -265,7 +277,7 @@ impl Parts {
     }
 }
 
-fn start_wake(
+async fn start_wake(
     settings: &Settings,
     metrics: &Arc<Metrics>,
     table: &Arc<OnceLock<Weak<Table>>>,
@@ -275,6 +287,7 @@ fn start_wake(
         return Ok(None);
     };
     let client = OperatorClient::new(&operator.url, operator.token_file.clone())?;
+    let by_ourselves = by_ourselves(settings, operator, table).await?;
     let table = Arc::clone(table);
     let answered = move |id: &ServiceId| {
         if let Some(table) = table.get().and_then(Weak::upgrade) {
@@ -289,9 +302,32 @@ fn start_wake(
         pace,
         Arc::clone(metrics),
         Arc::new(answered),
+        by_ourselves,
         until(stopped.clone()),
     );
     Ok(Some(handle))
+}
+
+/// How services are woken when no operator answers, where that is allowed. The way to the cluster is another one than that
+/// of the watches.
+async fn by_ourselves(
+    settings: &Settings,
+    operator: &Operator,
+    table: &Arc<OnceLock<Weak<Table>>>,
+) -> Result<Option<ByOurselves>, RoleError> {
+    let (Some(after), Source::Cluster { kubeconfig, .. }) =
+        (operator.scale_after, &settings.source)
+    else {
+        return Ok(None);
+    };
+    let client = cluster::client(kubeconfig.as_deref()).await?;
+    let table = Arc::clone(table);
+    let holder = move |id: &ServiceId| table.get().and_then(Weak::upgrade)?.holder(id);
+    let scaler = Scaler::new(client, Arc::new(holder));
+    Ok(Some(ByOurselves {
+        after,
+        wakes: Arc::new(scaler),
+    }))
 }
 
 fn admin_state(
@@ -327,6 +363,7 @@ fn admin_state(
         move || start + table.changes() + wire.port_changes()
     };
     let silent = Arc::clone(wire);
+    let reached = Arc::clone(table);
     AdminState {
         metrics: Arc::clone(metrics),
         readiness: Arc::clone(readiness),
@@ -334,6 +371,7 @@ fn admin_state(
         held: Arc::new(move || held.held()),
         services: Arc::new(services),
         generation: Arc::new(generation),
+        unreachable: Arc::new(move || reached.unreachable()),
         silent: Arc::new(move |port| silent.silent(port)),
         sibling: None,
     }

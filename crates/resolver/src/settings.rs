@@ -132,14 +132,19 @@ pub struct Operator {
     pub retry: Duration,
     /// A file with the token that tells the operator who asks.
     pub token_file: PathBuf,
+    /// After so long without an answer a service is woken without an operator; none: never.
+    pub scale_after: Option<Duration>,
 }
 
 /// Why the settings cannot be used.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub enum SettingsError {
-    /// It is not there yet.
-    #[error("--resolver-may-scale is not supported yet; leave it out")]
-    MayScale,
+    /// There is nothing to scale.
+    #[error("--resolver-may-scale needs a cluster; leave it out, or --targets")]
+    MayScaleFile,
+    /// It is for when the operator does not answer, so somebody must be asked.
+    #[error("--resolver-may-scale needs an operator that is asked first; see --operator-url")]
+    MayScaleWithoutOperator,
     /// One port for two things.
     #[error("--proxy-port and --internal-port are both {0}; give one of them another port")]
     SamePort(u16),
@@ -204,13 +209,11 @@ impl Settings {
             operator_retry,
             token_file,
             resolver_may_scale,
+            scale_after,
             h2c,
             access_log,
             threads,
         } = args;
-        if resolver_may_scale {
-            return Err(SettingsError::MayScale);
-        }
         if proxy_port == internal_port && proxy_port != 0 {
             return Err(SettingsError::SamePort(proxy_port));
         }
@@ -230,6 +233,12 @@ impl Settings {
         };
         let url = operator_url.or(operator_service);
         let operator = url.map(|url| checked_url(&url)).transpose()?;
+        if resolver_may_scale && targets.is_some() {
+            return Err(SettingsError::MayScaleFile);
+        }
+        if resolver_may_scale && operator.is_none() {
+            return Err(SettingsError::MayScaleWithoutOperator);
+        }
         let source = match targets {
             Some(file) => Source::File(file),
             None => Source::Cluster {
@@ -275,6 +284,7 @@ impl Settings {
                 url,
                 retry: operator_retry.0,
                 token_file,
+                scale_after: resolver_may_scale.then_some(scale_after.0),
             }),
             h2c,
             access_log,

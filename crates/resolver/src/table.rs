@@ -4,19 +4,20 @@
 mod observer;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     net::SocketAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use arc_swap::ArcSwap;
 use http::HeaderValue;
 use observer::{ServiceObserver, WakeProgress};
 use weir_api::hold::defaults::RELEASED_PORT_REST;
+use weir_role::cluster::ObjectId;
 use weir_wire::{
     backend::{Backend, BackendName},
     hold::Owner,
@@ -25,10 +26,11 @@ use weir_wire::{
 };
 
 use crate::{
-    admin::{BoundPort, HeldReport, KnownService},
+    admin::{BoundPort, HeldReport, KnownService, Unreachable},
     early::{EarlyHandle, machine::Uid},
     metrics::{Metrics, ServiceMetrics, WakePhase},
     probe::ProbeRules,
+    reach::{self, Suspects},
     view::{Change, PortView, Protocol, ServiceId, ServiceView},
     wake::WakeHandle,
 };
@@ -40,6 +42,8 @@ pub struct Table {
     wake: Option<WakeHandle>,
     early: Option<EarlyHandle>,
     access_log: bool,
+    /// Services with an endpoint that accepted no connection in time.
+    suspects: Arc<Suspects>,
     next_owner: AtomicU64,
     services: Mutex<HashMap<ServiceId, Service>>,
     /// Grows when services come or go or lead elsewhere.
@@ -85,6 +89,13 @@ struct Service {
     backends: Vec<BackendOfPort>,
 }
 
+/// An endpoint that accepts no connection in time.
+pub(crate) struct SilentEndpoint {
+    pub(crate) address: SocketAddr,
+    pub(crate) silent_for: Duration,
+    pub(crate) backend: Arc<Backend>,
+}
+
 /// The port's name and number, and where its requests go.
 type BackendOfPort = (Arc<str>, u16, Arc<Backend>);
 
@@ -112,6 +123,7 @@ impl Table {
             wake,
             early,
             access_log,
+            suspects: Arc::default(),
             next_owner: AtomicU64::new(1),
             services: Mutex::default(),
             changes: AtomicU64::new(0),
@@ -184,6 +196,16 @@ impl Table {
     pub(crate) fn is_ready(&self, id: &ServiceId) -> bool {
         let services = lock(&self.services);
         services.get(id).is_some_and(|service| service.is_ready)
+    }
+
+    /// The ElastiService that holds this service.
+    pub fn holder(&self, id: &ServiceId) -> Option<ObjectId> {
+        let services = lock(&self.services);
+        let holder = services.get(id)?.view.held_by.as_ref()?;
+        Some(ObjectId {
+            namespace: Arc::clone(&id.namespace),
+            name: Arc::clone(holder),
+        })
     }
 
     /// Whether requests are held for this service because no endpoint is ready.
@@ -287,6 +309,7 @@ impl Table {
             wake: self.wake.clone(),
             early: self.early.clone(),
             progress: Arc::clone(&service.progress),
+            suspects: Arc::clone(&self.suspects),
             access_log: self.access_log,
         };
         Backend::new(name, Arc::clone(&self.room), Box::new(observer))
@@ -382,6 +405,37 @@ impl Table {
             bytes: held.bytes,
             oldest_seconds: waits.max().unwrap_or_default().as_secs_f64(),
         })
+    }
+
+    /// Endpoints that are ready by the kubelet's word and accept no connection in time, by service. Services without one are
+    /// suspected no longer.
+    pub(crate) fn silent(&self) -> BTreeMap<ServiceId, Vec<SilentEndpoint>> {
+        let services = lock(&self.services);
+        self.suspects.confirmed(|id| {
+            let service = services.get(id)?;
+            let ports = service.view.ports.iter().zip(&service.backends);
+            let silent = ports.flat_map(|(port, (_, _, backend))| {
+                let silent = backend.silent().into_iter();
+                let ready = silent.filter(|(address, _)| port.endpoints.contains(address));
+                ready.map(|(address, silent_for)| SilentEndpoint {
+                    address,
+                    silent_for,
+                    backend: Arc::clone(backend),
+                })
+            });
+            let silent: Vec<SilentEndpoint> = silent.collect();
+            (!silent.is_empty()).then_some(silent)
+        })
+    }
+
+    /// Services with a ready pod that has accepted no connection for so long that somebody should look, in order.
+    pub fn unreachable(&self) -> Vec<Unreachable> {
+        let silent = self.silent().into_iter();
+        reach::told(silent.map(|(id, endpoints)| {
+            let endpoints = endpoints.iter();
+            let endpoints = endpoints.map(|it| (it.address, it.silent_for));
+            (id, endpoints.collect())
+        }))
     }
 
     /// Brings the counts up to date that are looked at rather than counted.

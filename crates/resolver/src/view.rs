@@ -23,6 +23,8 @@ pub struct ServiceId {
 pub struct ServiceView {
     /// Which Service it is.
     pub id: ServiceId,
+    /// The ElastiService that holds it; none where it stands in a file.
+    pub held_by: Option<Arc<str>>,
     /// The workload behind it, as the metrics' label `target` has it: `Deployment-httpbin`.
     pub target: Arc<str>,
     /// Its TCP ports, in the Service's order.

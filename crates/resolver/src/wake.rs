@@ -2,9 +2,12 @@
 //!
 //! - [`signals`] decides which signal is due when, without I/O;
 //! - [`client`] sends one;
-//! - here is the task between the two, and the [`WakeHandle`] by which requests say what they want.
+//! - [`alone`] decides when a service is woken without an operator, where that is allowed, and [`scaler`] does it;
+//! - here is the task between them, and the [`WakeHandle`] by which requests say what they want.
 
+pub mod alone;
 pub mod client;
+pub mod scaler;
 pub mod signals;
 
 use std::{
@@ -14,7 +17,10 @@ use std::{
     time::Duration,
 };
 
+use alone::Alone;
 use client::{OperatorClient, RpcError};
+use futures_util::future::BoxFuture;
+use scaler::ScaleError;
 use signals::{Outcome, Signals};
 use tokio::{
     sync::Notify,
@@ -26,6 +32,8 @@ use crate::{metrics::Metrics, view::ServiceId};
 
 /// The most signals that are under way at a time.
 const PARALLEL: usize = 64;
+/// The most services that are woken at a time without an operator.
+const PARALLEL_ALONE: usize = 16;
 
 /// How wakes are paced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +44,21 @@ pub struct WakeSettings {
 
 /// Called when the operator has answered a signal for a service.
 pub type Answered = Arc<dyn Fn(&ServiceId) + Send + Sync>;
+
+/// Wakes a service without an operator.
+pub trait Wakes: Send + Sync + 'static {
+    /// Says whether it was asleep.
+    fn wake(&self, service: ServiceId) -> BoxFuture<'static, Result<bool, ScaleError>>;
+}
+
+/// How services are woken when no operator answers.
+#[derive(Clone)]
+pub struct ByOurselves {
+    /// After so long without an answer.
+    pub after: Duration,
+    /// Who does it.
+    pub wakes: Arc<dyn Wakes>,
+}
 
 /// Starts what wakes services.
 #[derive(Debug)]
@@ -64,6 +87,7 @@ impl Wake {
         settings: WakeSettings,
         metrics: Arc<Metrics>,
         answered: Answered,
+        by_ourselves: Option<ByOurselves>,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> (WakeHandle, JoinHandle<()>) {
         let shared = Arc::new(Shared {
@@ -79,6 +103,7 @@ impl Wake {
             shared: Arc::clone(&shared),
             under_way: JoinSet::new(),
             whose: HashMap::new(),
+            by_ourselves: by_ourselves.map(Waking::new),
         };
         let running = tokio::spawn(async move {
             tokio::select! {
@@ -142,6 +167,16 @@ struct Task {
     under_way: JoinSet<Result<(), RpcError>>,
     /// Whose signal each of these is; known also of one that panics, so that its service is signalled again.
     whose: HashMap<Id, ServiceId>,
+    /// None where only operators wake.
+    by_ourselves: Option<Waking>,
+}
+
+/// What is woken without an operator.
+struct Waking {
+    alone: Alone,
+    wakes: Arc<dyn Wakes>,
+    under_way: JoinSet<Result<bool, ScaleError>>,
+    whose: HashMap<Id, ServiceId>,
 }
 
 impl Task {
@@ -150,6 +185,9 @@ impl Task {
             self.hear();
             self.send();
             let due = self.next_due();
+            if let Some(waking) = &mut self.by_ourselves {
+                waking.start();
+            }
             tokio::select! {
                 () = self.shared.wake.notified() => {}
                 Some(ended) = self.under_way.join_next_with_id() => {
@@ -160,6 +198,9 @@ impl Task {
                     if let Some(id) = self.whose.remove(&task) {
                         self.ended(&id, outcome);
                     }
+                }
+                Some((id, outcome)) = next_woken(&mut self.by_ourselves) => {
+                    self.woken(&id, outcome);
                 }
                 () = at(due) => {}
             }
@@ -174,13 +215,18 @@ impl Task {
                 self.signals.want(&id, now);
             } else {
                 self.signals.settled(&id);
+                self.leave(&id);
             }
         }
     }
 
     fn send(&mut self) {
         let room = PARALLEL.saturating_sub(self.under_way.len());
-        for id in self.signals.due(Instant::now().into_std(), room) {
+        let now = Instant::now().into_std();
+        for id in self.signals.due(now, room) {
+            if let Some(waking) = &mut self.by_ourselves {
+                waking.alone.signalled(&id, now);
+            }
             let held = lock(&self.shared.wanted)
                 .get(&id)
                 .map_or(1, |held| (*held).max(1));
@@ -197,11 +243,25 @@ impl Task {
     fn next_due(&self) -> Option<Instant> {
         let room = self.under_way.len() < PARALLEL;
         let due = self.signals.next_due().filter(|_| room);
-        due.map(Instant::from_std)
+        let by_ourselves = self.by_ourselves.as_ref().and_then(Waking::next_due);
+        due.into_iter()
+            .chain(by_ourselves)
+            .min()
+            .map(Instant::from_std)
+    }
+
+    /// An operator will see to it, or nobody waits.
+    fn leave(&mut self, id: &ServiceId) {
+        if let Some(waking) = &mut self.by_ourselves {
+            waking.alone.leave(id);
+        }
     }
 
     fn ended(&mut self, id: &ServiceId, outcome: Result<(), RpcError>) {
         let now = Instant::now().into_std();
+        if outcome.as_ref().map_or_else(RpcError::is_answer, |()| true) {
+            self.leave(id);
+        }
         match outcome {
             Ok(()) => {
                 self.metrics.operator_called("");
@@ -217,6 +277,66 @@ impl Task {
             }
         }
     }
+}
+
+impl Task {
+    /// One was woken without an operator, or was not.
+    fn woken(&self, id: &ServiceId, outcome: Result<bool, ScaleError>) {
+        match outcome {
+            Ok(was_asleep) => {
+                let result = if was_asleep { "woken" } else { "awake" };
+                self.metrics.scaled(result);
+                if was_asleep {
+                    tracing::warn!(service = %id, "no operator answers: woken without one");
+                    (self.answered)(id);
+                }
+            }
+            Err(error) => {
+                self.metrics.scaled(error.reason());
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(service = %id, error, "no operator answers, and it was not woken without one");
+            }
+        }
+    }
+}
+
+impl Waking {
+    fn new(by_ourselves: ByOurselves) -> Self {
+        Self {
+            alone: Alone::new(by_ourselves.after),
+            wakes: by_ourselves.wakes,
+            under_way: JoinSet::new(),
+            whose: HashMap::new(),
+        }
+    }
+
+    fn start(&mut self) {
+        let room = PARALLEL_ALONE.saturating_sub(self.under_way.len());
+        for id in self.alone.due(Instant::now().into_std(), room) {
+            let task = self.under_way.spawn(self.wakes.wake(id.clone()));
+            self.whose.insert(task.id(), id);
+        }
+    }
+
+    /// While all places are taken, an end of one is waited for instead.
+    fn next_due(&self) -> Option<std::time::Instant> {
+        let room = self.under_way.len() < PARALLEL_ALONE;
+        self.alone.next_due().filter(|_| room)
+    }
+}
+
+/// The next one that ends; never, where only operators wake. May be given up and called again.
+async fn next_woken(
+    by_ourselves: &mut Option<Waking>,
+) -> Option<(ServiceId, Result<bool, ScaleError>)> {
+    let waking = by_ourselves.as_mut()?;
+    let (task, outcome) = match waking.under_way.join_next_with_id().await? {
+        Ok((task, outcome)) => (task, outcome),
+        Err(panicked) => (panicked.id(), Err(ScaleError::Panic)),
+    };
+    let id = waking.whose.remove(&task)?;
+    waking.alone.ended(&id, Instant::now().into_std());
+    Some((id, outcome))
 }
 
 async fn at(due: Option<Instant>) {

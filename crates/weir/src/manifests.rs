@@ -60,6 +60,10 @@ pub(crate) struct ManifestsArgs {
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true")]
     resolver_siblings: bool,
 
+    /// Let resolvers wake what sleeps by themselves when no operator answers, with the rights that this takes
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
+    resolver_may_scale: bool,
+
     /// Where to put the exporters of place; a namespace of their own
     #[arg(long, value_name = "NAMESPACE", default_value = NODE_EXPORTER)]
     node_exporter_namespace: String,
@@ -129,6 +133,7 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         operator_replicas,
         resolver_replicas,
         resolver_siblings,
+        resolver_may_scale,
         node_exporter_namespace,
         node_exporter_image,
         node_exporter_port,
@@ -155,6 +160,7 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         operator_replicas,
         resolver_replicas,
         resolver_siblings,
+        resolver_may_scale,
         crds,
         hold: parts.is_empty() || parts.contains(&Part::Hold),
         place,

@@ -21,6 +21,7 @@ use crate::{
     endpoint::{Endpoints, Picked},
     hold::{LineId, LineState, Owner},
     sniff::Raw,
+    upstream::{self, Cause},
     waiting::WaitingRoom,
     wake_times::WakeTimes,
 };
@@ -50,6 +51,8 @@ pub trait Observer: Send + Sync + 'static {
     fn refused(&self, reason: &'static str);
     /// A request is tried again.
     fn retried(&self, reason: &'static str);
+    /// An endpoint did not accept a connection in time, and accepted all before that; see [`Backend::silent`].
+    fn falls_silent(&self) {}
     /// A connection that was passed through has ended, or could not be.
     fn carried(&self, carried: &Carried) {
         let _ = carried;
@@ -224,9 +227,36 @@ impl Backend {
         }
     }
 
+    /// Endpoints that accept no connection in time, each with how long it has been so without one that went through. What is
+    /// known of an endpoint goes with it.
+    pub fn silent(&self) -> Vec<(SocketAddr, Duration)> {
+        self.endpoints.load().silent().collect()
+    }
+
+    /// Connects once to an endpoint that may be silent, and says nothing there. What comes of it counts as with any other
+    /// connection: who has no requests for it any more learns so whether it can be reached again.
+    pub async fn try_again(&self, address: SocketAddr, patience: Duration) {
+        let endpoint = self.endpoints.load().at(address).map(Arc::clone);
+        let Some(endpoint) = endpoint else { return };
+        match upstream::connect(address, patience).await {
+            Ok(_) | Err(Cause::Refused) => endpoint.is_reached(),
+            Err(_) => {}
+        }
+    }
+
     /// It is no more. What waits is answered so.
     pub fn close(&self) {
         self.room.close_line(self);
+    }
+
+    /// A request or a connection came to nothing at this endpoint.
+    pub(crate) fn failed(&self, picked: &Picked, cause: Cause) {
+        picked.fails();
+        match cause {
+            Cause::ConnectTimeout if picked.endpoint().is_silent() => self.observer.falls_silent(),
+            Cause::Refused => picked.endpoint().is_reached(),
+            _ => {}
+        }
     }
 
     /// An endpoint for a request that need not wait.

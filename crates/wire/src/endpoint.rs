@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -24,6 +25,10 @@ pub struct Endpoint {
     failures: AtomicUsize,
     /// Room for connections on which nothing has been answered yet.
     fresh: Arc<Semaphore>,
+    /// When the first connection was not accepted in time of those since the last that was, in milliseconds since
+    /// [`Self::born`], plus one; 0: none.
+    silent_since: AtomicU64,
+    born: Instant,
 }
 
 /// The endpoints of a backend that are ready now.
@@ -48,6 +53,8 @@ impl Endpoints {
                     in_flight: AtomicUsize::new(0),
                     failures: AtomicUsize::new(0),
                     fresh: Arc::new(Semaphore::new(FRESH)),
+                    silent_since: AtomicU64::new(0),
+                    born: Instant::now(),
                 })
             })
         });
@@ -70,6 +77,17 @@ impl Endpoints {
     /// Their addresses.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> + '_ {
         self.all.iter().map(|it| it.address)
+    }
+
+    /// Those that accept no connection in time, each with how long it has been so without one that went through.
+    pub fn silent(&self) -> impl Iterator<Item = (SocketAddr, Duration)> + '_ {
+        let all = self.all.iter();
+        all.filter_map(|it| Some((it.address, it.silent_for()?)))
+    }
+
+    /// The one at this address.
+    pub(crate) fn at(&self, address: SocketAddr) -> Option<&Arc<Endpoint>> {
+        self.all.iter().find(|it| it.address == address)
     }
 
     /// The better of two: the next in turn, and another one. Better is who has failed less often of late, then who
@@ -111,10 +129,39 @@ impl Endpoint {
     }
 }
 
+impl Endpoint {
+    /// It has accepted a connection, or refused one: packets come to it and back.
+    pub(crate) fn is_reached(&self) {
+        if self.silent_since.load(Ordering::Relaxed) != 0 {
+            self.silent_since.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// It has not accepted a connection in time. Says whether it is the first such one.
+    pub(crate) fn is_silent(&self) -> bool {
+        let now = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1;
+        let order = Ordering::Relaxed;
+        let noted = self.silent_since.compare_exchange(0, now, order, order);
+        noted.is_ok()
+    }
+
+    fn silent_for(&self) -> Option<Duration> {
+        match self.silent_since.load(Ordering::Relaxed) {
+            0 => None,
+            since => Some((self.born + Duration::from_millis(since - 1)).elapsed()),
+        }
+    }
+}
+
 impl Picked {
     /// Where to connect to.
     pub fn address(&self) -> SocketAddr {
         self.0.address
+    }
+
+    /// What is known of it.
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.0
     }
 
     /// Waits for room for one more new connection.
@@ -128,6 +175,7 @@ impl Picked {
         if self.0.failures.load(Ordering::Relaxed) != 0 {
             self.0.failures.store(0, Ordering::Relaxed);
         }
+        self.0.is_reached();
     }
 
     /// It did not.
@@ -181,6 +229,40 @@ mod tests {
         bad.works();
         let picked: Vec<Picked> = (0..4).filter_map(|_| endpoints.pick()).collect();
         assert!(picked.iter().any(|it| it.address() == bad.address()));
+    }
+
+    #[test]
+    fn one_is_silent_from_its_first_time_out_until_it_is_reached_also_across_a_change() {
+        let endpoints = Endpoints::new(&addresses(2), &Endpoints::default());
+        let [one, two] = [0, 1].map(|index| Arc::clone(&endpoints.all[index]));
+        assert!(one.is_silent(), "the first");
+        assert!(!one.is_silent(), "not the first");
+        let endpoints = Endpoints::new(&addresses(3), &endpoints);
+        let silent = |endpoints: &Endpoints| -> Vec<SocketAddr> {
+            endpoints.silent().map(|(address, _)| address).collect()
+        };
+        assert_eq!(silent(&endpoints), [one.address]);
+        assert!(two.is_silent());
+        one.is_reached();
+        assert_eq!(silent(&endpoints), [two.address]);
+        // A pod that has gone takes with it what was known of it.
+        let endpoints = Endpoints::new(&addresses(1), &endpoints);
+        let endpoints = Endpoints::new(&addresses(2), &endpoints);
+        assert_eq!(silent(&endpoints), []);
+        assert!(one.is_silent(), "a new row");
+    }
+
+    #[test]
+    fn how_long_it_is_silent_is_counted_from_the_first_time_out() {
+        let endpoints = Endpoints::new(&addresses(1), &Endpoints::default());
+        let one = &endpoints.all[0];
+        let began = Instant::now();
+        one.is_silent();
+        while began.elapsed() < Duration::from_millis(20) {
+            one.is_silent();
+        }
+        let (_, silent_for) = endpoints.silent().next().unwrap();
+        assert!(silent_for >= Duration::from_millis(19), "{silent_for:?}");
     }
 
     #[test]

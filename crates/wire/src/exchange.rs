@@ -235,7 +235,7 @@ impl Exchange {
         let connected = match self.connect(&picked).await {
             Ok(connected) => connected,
             Err(cause) => {
-                picked.fails();
+                self.backend.failed(&picked, cause);
                 return Err(cause);
             }
         };
@@ -262,7 +262,9 @@ impl Exchange {
         // Boxed, as most find one that was kept: the future of every request need not have room for this.
         let patience = self.shard.shared.settings.connect_time;
         let new = Http1::connect(picked.address(), patience, self.upgrade.is_some());
-        Ok(Connected::Http1(Box::new(Box::pin(new).await?)))
+        let new = Box::pin(new).await?;
+        picked.endpoint().is_reached();
+        Ok(Connected::Http1(Box::new(new)))
     }
 
     async fn forward(
@@ -305,8 +307,8 @@ impl Exchange {
             }
         };
         outcome.map_err(|(failure, picked)| {
-            picked.fails();
             let Failure { cause, unsent } = failure;
+            self.backend.failed(&picked, cause);
             let is_unsent = unsent.is_some();
             if let Some(unsent) = unsent {
                 self.message = Some(Message::from_request(*unsent));

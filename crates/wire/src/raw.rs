@@ -120,9 +120,12 @@ impl Passing {
     ) -> Attempt {
         let patience = self.shard.shared.settings.connect_time;
         match upstream::connect(picked.address(), patience).await {
-            Ok(endpoint) => self.forward(&endpoint, &picked, place, fresh).await,
+            Ok(endpoint) => {
+                picked.endpoint().is_reached();
+                self.forward(&endpoint, &picked, place, fresh).await
+            }
             Err(cause) => {
-                picked.fails();
+                self.backend.failed(&picked, cause);
                 Attempt::Again(cause)
             }
         }

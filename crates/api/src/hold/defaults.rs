@@ -87,6 +87,8 @@ pub const LAST_SCALED_UP_COOLDOWN_DIVISOR: u32 = 10;
 
 /// How long a request is held, at most (`REQ_TIMEOUT`).
 pub const HOLD_TIMEOUT: Duration = Duration::from_mins(10);
+/// How long no operator may have answered before a resolver that may wakes a service by itself (a setting).
+pub const RESOLVER_SCALES_AFTER: Duration = Duration::from_secs(5);
 /// How long a connection of unknown protocol may stay silent before it counts as raw TCP.
 pub const SNIFF_TIMEOUT: Duration = Duration::from_millis(200);
 /// How often a pod that is not yet Ready is asked by the resolver itself.

@@ -32,6 +32,10 @@ pub(super) enum Disturbance {
     ResolverReturns(usize),
     TriggersSay(Triggers),
     Wake,
+    /// A resolver to which no operator answers takes our pause away, and then does no more.
+    ResolverUnpauses,
+    /// It does all that it may: it scales up as well.
+    ResolverWakes,
     StatusesWritten,
     Delete(Deletion),
     OperatorDies,
@@ -108,6 +112,16 @@ impl World {
         if !self.wake_wanted {
             all.push(Disturbance::Wake);
         }
+        // It looks at the mode before, and at what there is when it writes.
+        if self.is_proxied() {
+            let is_paused = self.keda.is_some_and(|keda| keda.paused);
+            if is_paused {
+                all.push(Disturbance::ResolverUnpauses);
+            }
+            if is_paused || self.replicas == 0 {
+                all.push(Disturbance::ResolverWakes);
+            }
+        }
         if self.deletion.is_none() {
             all.push(Disturbance::Delete(Deletion::WakeFirst));
             all.push(Disturbance::Delete(Deletion::Leave));
@@ -160,6 +174,11 @@ impl World {
             Disturbance::ResolverReturns(slot) => self.resolvers[slot].ready = true,
             Disturbance::TriggersSay(triggers) => self.triggers = triggers,
             Disturbance::Wake => self.wake_wanted = true,
+            Disturbance::ResolverUnpauses => self.unpause(),
+            Disturbance::ResolverWakes => {
+                self.unpause();
+                self.scale(self.replicas.max(1));
+            }
             Disturbance::StatusesWritten => self.write_statuses(),
             Disturbance::Delete(how) => {
                 self.deletion = Some(how);

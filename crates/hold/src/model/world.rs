@@ -167,6 +167,21 @@ impl World {
         }
     }
 
+    /// Whoever does it.
+    pub(super) fn unpause(&mut self) {
+        let version = self.version();
+        if let Some(keda) = self.keda.as_mut().filter(|keda| keda.paused) {
+            keda.paused = false;
+            keda.version = version;
+        }
+    }
+
+    /// Whether the status says that requests go to resolvers.
+    pub(super) fn is_proxied(&self) -> bool {
+        let phase = self.phase.map(|(phase, _)| phase);
+        phase.is_some_and(|phase| phase != Phase::Serving)
+    }
+
     /// Controllers write down how things are, which asks nothing of anybody.
     pub(super) fn write_statuses(&mut self) {
         self.target_version = self.version();

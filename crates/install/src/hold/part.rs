@@ -3,16 +3,10 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
-use weir_api::hold::names::install::{OPERATOR, RESOLVER};
+pub(crate) use weir_api::hold::names::install::{COMPONENT_LABEL, NAME_LABEL, PRODUCT};
+use weir_api::hold::names::install::{OPERATOR, RESOLVER, RESOLVER_COMPONENT};
 
 use crate::Options;
-
-/// Label: the product.
-pub(crate) const NAME_LABEL: &str = "app.kubernetes.io/name";
-/// Label: the part of it.
-pub(crate) const COMPONENT_LABEL: &str = "app.kubernetes.io/component";
-/// Value of [`NAME_LABEL`].
-pub(crate) const PRODUCT: &str = "weir";
 
 /// A part of hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +39,7 @@ impl Part {
     pub(super) const fn role(self) -> &'static str {
         match self {
             Self::Operator => "operator",
-            Self::Resolver => "resolver",
+            Self::Resolver => RESOLVER_COMPONENT,
         }
     }
 

@@ -41,6 +41,9 @@ fn one(options: &Options, internal_port: u16, sibling_port: u16) -> Command {
     if options.resolver_siblings {
         arguments.push(format!("--sibling-port={sibling_port}"));
     }
+    if options.resolver_may_scale {
+        arguments.push("--resolver-may-scale".to_owned());
+    }
     arguments.extend(watch_flags(options));
     Command {
         name: Part::Resolver.role(),

@@ -117,14 +117,30 @@ fn rules(part: Part, options: &Options) -> Vec<PolicyRule> {
             rules.push(rule("events.k8s.io", &["events"], &["create", "patch"]));
             rules
         }
-        Part::Resolver => vec![
-            rule(GROUP, &[PLURAL], READ),
-            rule("", &["services"], READ),
-            rule("discovery.k8s.io", &["endpointslices"], READ),
-            // Their probes, by which a pod that starts is asked.
-            rule("", &["pods"], READ),
-        ],
+        Part::Resolver => {
+            let mut rules = vec![
+                rule(GROUP, &[PLURAL], READ),
+                rule("", &["services"], READ),
+                rule("discovery.k8s.io", &["endpointslices"], READ),
+                // Their probes, by which a pod that starts is asked.
+                rule("", &["pods"], READ),
+            ];
+            if options.resolver_may_scale {
+                rules.extend(waking_rules());
+            }
+            rules
+        }
     }
+}
+
+/// What it takes to wake a target without an operator: its pause taken away, its scale raised.
+fn waking_rules() -> [PolicyRule; 3] {
+    let scale = &["get", "update"];
+    [
+        rule("apps", &["deployments/scale", "statefulsets/scale"], scale),
+        rule("argoproj.io", &["rollouts/scale"], scale),
+        rule("keda.sh", &["scaledobjects"], &["get", "patch"]),
+    ]
 }
 
 fn operator_rules() -> Vec<PolicyRule> {

@@ -16,6 +16,7 @@ pub(crate) fn options() -> Options {
         operator_replicas: 2,
         resolver_replicas: 2,
         resolver_siblings: true,
+        resolver_may_scale: false,
         crds: false,
         hold: true,
         place: None,
@@ -134,6 +135,54 @@ fn siblings_share_all_but_their_internal_ports_and_one_alone_has_none() {
     let one = containers(false);
     assert_eq!(one.len(), 1);
     assert!(!one[0]["args"].to_string().contains("sibling"));
+}
+
+/// What it takes to wake, and nothing that puts to sleep.
+#[test]
+fn resolvers_have_rights_to_scale_only_if_they_may() {
+    for namespaces in [vec![], vec!["shop".to_owned()]] {
+        let objects = |may: bool| {
+            let mut options = options();
+            options.watch_namespaces.clone_from(&namespaces);
+            options.resolver_may_scale = may;
+            values(&hold::objects(&options))
+        };
+        let rules_of = |all: &[Value]| -> Vec<Value> {
+            let roles = [of_kind(all, "ClusterRole"), of_kind(all, "Role")].concat();
+            let theirs = roles.iter();
+            let theirs = theirs.filter(|it| it["metadata"]["name"] == "weir-resolver");
+            theirs.map(|it| it["rules"].clone()).collect()
+        };
+        let (without, with) = (objects(false), objects(true));
+        let more = serde_json::json!([
+            {"apiGroups": ["apps"], "resources": ["deployments/scale", "statefulsets/scale"], "verbs": ["get", "update"]},
+            {"apiGroups": ["argoproj.io"], "resources": ["rollouts/scale"], "verbs": ["get", "update"]},
+            {"apiGroups": ["keda.sh"], "resources": ["scaledobjects"], "verbs": ["get", "patch"]},
+        ]);
+        let pairs = rules_of(&without).into_iter().zip(rules_of(&with));
+        let mut roles = 0;
+        for (without, with) in pairs {
+            let (without, with) = (without.as_array().unwrap(), with.as_array().unwrap());
+            assert_eq!(with[..without.len()], without[..]);
+            assert_eq!(with[without.len()..], more.as_array().unwrap()[..]);
+            roles += 1;
+        }
+        // With some namespaces one in each, and in our own.
+        assert_eq!(roles, if namespaces.is_empty() { 1 } else { 2 });
+
+        let flagged = |all: &[Value]| {
+            let deployments = of_kind(all, "Deployment");
+            let containers = deployments.iter().flat_map(|it| {
+                it["spec"]["template"]["spec"]["containers"]
+                    .as_array()
+                    .unwrap()
+            });
+            let flag = "--resolver-may-scale";
+            let has = |it: &&Value| it["args"].as_array().unwrap().iter().any(|arg| arg == flag);
+            containers.filter(has).count()
+        };
+        assert_eq!((flagged(&without), flagged(&with)), (0, 2), "both siblings");
+    }
 }
 
 fn any_options() -> impl Strategy<Value = Options> {

@@ -1,4 +1,4 @@
-//! A node's cable is cut, or loses packets: rules of nftables at its two ends.
+//! A node's cable is cut, loses packets, or lets none through for a port: rules of nftables at its two ends.
 //!
 //! Packets are dropped where they arrive, before anything else sees them, ARP included: senders notice nothing, as with
 //! a real cable. What a node and its own pods say to each other does not go through the cable, and goes on.
@@ -44,6 +44,13 @@ pub fn loss(
 ) -> Result<Cut, ClusterError> {
     let rule = format!("numgen random mod 100 < {} drop", per_cent.min(100));
     spoil(cluster, node, direction, &rule)
+}
+
+/// Drops what comes to a node from elsewhere for this TCP port, as a NetworkPolicy does, until the value is dropped. Its
+/// kubelet still reaches its pods.
+pub fn shut(cluster: &Cluster, node: Node, port: u16) -> Result<Cut, ClusterError> {
+    let rule = format!("tcp dport {port} drop");
+    spoil(cluster, node, Direction::ToNode, &rule)
 }
 
 fn spoil(

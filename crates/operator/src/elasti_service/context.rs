@@ -11,10 +11,11 @@ use kube::{Client, Resource};
 use weir_api::hold::ElastiService;
 use weir_hold::Memory;
 use weir_role::cluster::ObjectId;
+use weir_wake::Kinds;
 
 use super::{
-    clock::Clock, fail_open::FailOpen, hands::Hands, kinds::Kinds, ports::PortBook,
-    queue::SharedQueue, triggers::Board, world::World,
+    clock::Clock, fail_open::FailOpen, hands::Hands, ports::PortBook, queue::SharedQueue,
+    triggers::Board, world::World,
 };
 use crate::{
     events::{Events, Note, NoteKind},
@@ -47,6 +48,8 @@ pub struct Context {
     pub metrics: Arc<OperatorMetrics>,
     /// The time spans of decisions.
     pub settings: weir_hold::Settings,
+    /// The namespace of the resolvers.
+    pub resolver_namespace: String,
     /// The resolvers' shared port.
     pub shared_port: u16,
     /// Whether Services get ports of their own.

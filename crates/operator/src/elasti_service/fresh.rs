@@ -16,8 +16,8 @@ use kube::{
 };
 use weir_api::hold::{AutoscalerType, ElastiService, InForce, names::SERVICE_NAME_LABEL};
 use weir_role::cluster::ObjectId;
+use weir_wake::Kinds;
 
-use super::kinds::Kinds;
 use super::sight::{
     Kind, Rollout, ScaledObject, Scaler, Seen, ServiceSight, Sight, SliceSight, Workload,
 };

@@ -3,14 +3,20 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, net::SocketAddr};
 
 use weir_api::{
     finding::{Consequence, Finding},
-    hold::{AutoscalerType, ElastiService, names::report::ConditionType},
+    hold::{
+        AutoscalerType, ElastiService,
+        names::{install, report::ConditionType},
+    },
 };
 
 use super::sight::{Kind, Seen, ServiceSight, Sight};
+
+/// Label of every namespace: its name.
+const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// A condition that holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +49,10 @@ pub struct Neighbours {
     pub uncovered_nodes: BTreeSet<String>,
     /// Ports for which no port of the resolvers was left.
     pub ports_without: Vec<String>,
+    /// A ready pod of the target to which resolvers cannot connect.
+    pub unreachable: Option<SocketAddr>,
+    /// The namespace of the resolvers.
+    pub resolver_namespace: String,
 }
 
 /// What becomes of it, and what to tell.
@@ -215,6 +225,12 @@ fn about_target(sight: &Sight, near: &Neighbours) -> Vec<Told> {
             ),
         });
     }
+    if let Some(pod) = near.unreachable {
+        told.push(Told {
+            kind: ConditionType::TargetUnreachable,
+            message: unreachable(pod, &near.resolver_namespace),
+        });
+    }
     if sight.hpa.as_ref().is_some_and(|hpa| hpa.reaches_zero) {
         told.push(Told {
             kind: ConditionType::AutoscalerReachesZero,
@@ -230,4 +246,18 @@ fn about_target(sight: &Sight, near: &Neighbours) -> Vec<Told> {
         });
     }
     told
+}
+
+/// On one line, as conditions are read; YAML all the same.
+fn unreachable(pod: SocketAddr, resolver_namespace: &str) -> String {
+    let labels = format!(
+        "{}: {}, {}: {}",
+        install::NAME_LABEL,
+        install::PRODUCT,
+        install::COMPONENT_LABEL,
+        install::RESOLVER_COMPONENT
+    );
+    format!(
+        "connections from the resolvers to the ready pod at {pod} time out, so requests are held until their time is up; add to the NetworkPolicy that keeps them out: ingress: [{{from: [{{namespaceSelector: {{matchLabels: {{{NAMESPACE_LABEL}: {resolver_namespace}}}}}, podSelector: {{matchLabels: {{{labels}}}}}}}]}}]; if there is none, look at the pod's node and its network"
+    )
 }

@@ -4,7 +4,7 @@
 //! A [`Sight`] is one ElastiService with all that matters to it. `world` gives it from what the watches said, `fresh`
 //! from the API server itself; `dereference` makes facts of either.
 
-mod scaler;
+mod hpa;
 mod service;
 mod slice;
 mod workload;
@@ -14,11 +14,12 @@ use std::sync::Arc;
 use weir_api::hold::InForce;
 
 pub use self::{
-    scaler::{Hpa, ScaledObject, Scaler},
+    hpa::Hpa,
     service::{PortSight, ServiceSight},
     slice::SliceSight,
-    workload::{Kind, OtherKind, Rollout, Workload},
+    workload::{Rollout, Workload},
 };
+pub use weir_wake::{Kind, OtherKind, ScaledObject, Scaler};
 
 /// One ElastiService and all that matters to it.
 #[derive(Clone, Debug)]

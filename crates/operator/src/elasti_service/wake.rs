@@ -12,16 +12,16 @@ use futures_util::{
 };
 use kube::ResourceExt;
 use weir_api::hold::{
-    ElastiService,
+    AutoscalerType, ElastiService,
     names::{metrics::scale_target, report::EventReason},
 };
-use weir_hold::facts::{Pause, Version};
+use weir_hold::facts::Version;
 use weir_role::cluster::ObjectId;
+use weir_wake::Sleeper;
 
 use super::{
     context::{Context, lock},
-    dereference, fresh,
-    hands::HandError,
+    dereference,
     sight::Kind,
     world::sibling,
 };
@@ -86,18 +86,21 @@ async fn wake(context: &Context, id: &ObjectId, object: &ElastiService) -> WakeA
     let reference = &object.spec.scale_target_ref;
     let kind = Kind::of(reference);
     let target = sibling(id, &reference.name);
-    let outcome = unpause(context, id, object).await;
-    let outcome = match outcome {
-        Ok(()) => {
-            let replicas = object.spec.min_target_replicas.max(1);
-            let known = at_zero(context, id);
-            context
-                .hands
-                .scale_up_from_zero(&kind, &target, replicas, known.as_ref())
-                .await
-        }
-        Err(error) => Err(error),
+    let autoscaler = object.spec.autoscaler.as_ref();
+    let scaler = autoscaler.filter(|it| it.type_ == AutoscalerType::Keda);
+    let scaler = scaler.map(|scaler| sibling(id, &scaler.name));
+    let group = group(context, object);
+    let group: Vec<&str> = group.iter().map(String::as_str).collect();
+    let known = at_zero(context, id);
+    let sleeper = Sleeper {
+        kind: &kind,
+        target: &target,
+        scaler: scaler.as_ref(),
+        group: &group,
+        replicas: object.spec.min_target_replicas.max(1),
+        at_zero: known.as_ref(),
     };
+    let outcome = context.hands.waking.wake(&sleeper).await;
     let (_, kind) = reference.canonical();
     let label = scale_target(kind, &reference.name);
     let service = &object.spec.service;
@@ -143,33 +146,10 @@ fn at_zero(context: &Context, id: &ObjectId) -> Option<Version> {
     target.version.clone().filter(|_| target.replicas == 0)
 }
 
-/// A paused ScaledObject takes every replica away again, so this comes first; and what the watches say of a pause may be
-/// old, so it is asked for.
-async fn unpause(
-    context: &Context,
-    id: &ObjectId,
-    object: &ElastiService,
-) -> Result<(), HandError> {
-    let Some(autoscaler) = &object.spec.autoscaler else {
-        return Ok(());
-    };
-    let scaler = fresh::scaler(&context.client, id, object).await;
-    let scaler = scaler.map_err(|error| HandError::unreadable("scaled_object", error))?;
-    let Some(scaler) = scaler.there() else {
-        return Ok(());
-    };
-    let group: Vec<String> = {
-        let world = lock(&context.world);
-        let others = world.group(object);
-        others
-            .iter()
-            .map(|other| other.name_any())
-            .chain([object.name_any()])
-            .collect()
-    };
-    let group: Vec<&str> = group.iter().map(String::as_str).collect();
-    match scaler.pause(&group) {
-        Pause::Ours | Pause::Peers => context.hands.unpause(&sibling(id, &autoscaler.name)).await,
-        Pause::No | Pause::Users => Ok(()),
-    }
+/// The names of all on the target.
+fn group(context: &Context, object: &ElastiService) -> Vec<String> {
+    let world = lock(&context.world);
+    let others = world.group(object);
+    let others = others.iter().map(|other| other.name_any());
+    others.chain([object.name_any()]).collect()
 }

@@ -98,6 +98,8 @@ struct Status {
     unchanged: bool,
     #[serde(default)]
     services: Vec<Entry>,
+    #[serde(default)]
+    unreachable: Vec<UnreachableEntry>,
 }
 
 #[derive(Deserialize)]
@@ -105,6 +107,13 @@ struct Entry {
     namespace: String,
     service: String,
     ports: Vec<PortAllotment>,
+}
+
+#[derive(Deserialize)]
+struct UnreachableEntry {
+    namespace: String,
+    service: String,
+    endpoint: SocketAddr,
 }
 
 #[derive(Deserialize)]
@@ -145,10 +154,15 @@ impl Asker {
             let id = ObjectId::new(&entry.namespace, &entry.service);
             (id, entry.ports)
         });
+        let unreachable = status.unreachable.into_iter().map(|entry| {
+            let id = ObjectId::new(&entry.namespace, &entry.service);
+            (id, entry.endpoint)
+        });
         Ok(Answer {
             generation: status.generation,
             is_ready: status.synced && !status.draining,
             services: (!status.unchanged).then(|| services.collect()),
+            unreachable: unreachable.collect(),
         })
     }
 

@@ -5,7 +5,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    net::IpAddr,
+    mem,
+    net::{IpAddr, SocketAddr},
 };
 
 use weir_api::hold::PortAllotment;
@@ -33,10 +34,15 @@ pub(super) struct Answer {
     pub(super) is_ready: bool,
     /// Its list; none: as it was when it had this number.
     pub(super) services: Option<Services>,
+    /// The services with a ready pod to which it cannot connect, whatever the list.
+    pub(super) unreachable: Unreachable,
 }
 
 /// The services that a resolver knows, each with the ports that it has bound for it.
 pub(super) type Services = HashMap<ObjectId, Vec<PortAllotment>>;
+
+/// Where such a pod listens, by service.
+pub(super) type Unreachable = HashMap<ObjectId, SocketAddr>;
 
 /// What came of an answer, or of none.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -64,6 +70,7 @@ struct State {
     is_ready: bool,
     /// Its list, with its number. Kept while it does not answer: when it does again, the list may be the same.
     list: Option<(u64, Services)>,
+    unreachable: Unreachable,
 }
 
 impl Known {
@@ -172,6 +179,13 @@ impl Known {
             .collect()
     }
 
+    /// A ready pod of this service to which a ready resolver cannot connect. Of several the first, so that it is the same
+    /// one as long as it is so.
+    pub(super) fn unreachable(&self, service: &ObjectId) -> Option<SocketAddr> {
+        let told = self.usable().map(|state| state.unreachable.get(service));
+        told.flatten().min().copied()
+    }
+
     /// The ones that have missed so many questions that they are left out.
     pub(super) fn lost(&self) -> BTreeSet<IpAddr> {
         let states = self.resolvers.iter();
@@ -208,6 +222,7 @@ impl State {
             missed: 0,
             is_ready: false,
             list: None,
+            unreachable: Unreachable::new(),
         }
     }
 
@@ -230,22 +245,30 @@ impl State {
         };
         self.missed = 0;
         self.is_ready = answer.is_ready;
-        let Some(services) = answer.services else {
-            return Vec::new();
-        };
-        let before = self.list.replace((answer.generation, services));
-        let before = before.map(|(_, services)| services).unwrap_or_default();
-        let Some((_, after)) = &self.list else {
-            return Vec::new();
-        };
-        let gone = before.keys().filter(|id| !after.contains_key(id));
-        let other = after
-            .iter()
-            .filter(|(id, ports)| before.get(id) != Some(ports));
-        let mut changed: Vec<ObjectId> = gone.chain(other.map(|(id, _)| id)).cloned().collect();
+        let before = mem::replace(&mut self.unreachable, answer.unreachable);
+        let mut changed = differing(&before, &self.unreachable);
+        if let Some(services) = answer.services {
+            let before = self.list.take();
+            let before = before.map(|(_, services)| services).unwrap_or_default();
+            changed.extend(differing(&before, &services));
+            self.list = Some((answer.generation, services));
+        }
         changed.sort_unstable();
+        changed.dedup();
         changed
     }
+}
+
+/// What is only in one of both, or another in each.
+fn differing<T: PartialEq>(
+    before: &HashMap<ObjectId, T>,
+    after: &HashMap<ObjectId, T>,
+) -> Vec<ObjectId> {
+    let gone = before.keys().filter(|id| !after.contains_key(id));
+    let other = after
+        .iter()
+        .filter(|(id, value)| before.get(id) != Some(value));
+    gone.chain(other.map(|(id, _)| id)).cloned().collect()
 }
 
 #[cfg(test)]

@@ -156,6 +156,15 @@ async fn who_is_there_is_asked_and_what_it_says_counts() {
     let named: Vec<ObjectId> = heard.iter().flat_map(named).collect();
     assert!(named.contains(&id), "{heard:?}");
 
+    // One cannot reach a pod, and then can.
+    let pod: SocketAddr = "192.0.2.7:8080".parse().unwrap();
+    for unreachable in [Some(pod), None] {
+        two.cannot_reach(unreachable.map(|pod| ("web", pod)));
+        following
+            .until("it is said", |now| now.unreachable(&id) == unreachable)
+            .await;
+    }
+
     // The list is told once for each change, however often it is asked for.
     let lists = || (one.lists_told(), two.lists_told());
     let told = lists();

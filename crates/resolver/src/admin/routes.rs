@@ -17,7 +17,7 @@ use weir_api::hold::names::http::{
 };
 
 use super::{
-    AdminState, KnownService,
+    AdminState, KnownService, Unreachable,
     sibling::{self, Sibling},
     silent,
 };
@@ -111,6 +111,8 @@ struct CacheStatus {
     draining: bool,
     count: usize,
     services: Vec<KnownService>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unreachable: Vec<Unreachable>,
 }
 
 #[derive(Deserialize)]
@@ -121,7 +123,7 @@ struct Unless {
 }
 
 /// With `?unless=` the list is left out if it is the one that was told under that number: the operator asks every
-/// second, and 10,000 services are a megabyte.
+/// second, and 10,000 services are a megabyte. Who is unreachable is told each time: mostly nobody is.
 async fn cache_status(State(state): State<AdminState>, Query(query): Query<Unless>) -> Response {
     let Ok(unless) = query.unless.as_deref().map(str::parse::<u64>).transpose() else {
         return error(
@@ -130,20 +132,25 @@ async fn cache_status(State(state): State<AdminState>, Query(query): Query<Unles
         );
     };
     let mut generation = (state.generation)();
+    let mut unreachable = (state.unreachable)();
     let mut theirs = None;
     if let Some(sibling) = state.sibling(query.alone) {
         let both = sibling.beside(generation).await;
         (generation, theirs) = (both.generation, both.theirs);
+        unreachable = sibling::unreachable_to_either(unreachable, both.unreachable);
     }
     let synced = state.readiness.is_synced();
     let draining = state.readiness.is_draining();
     if unless == Some(generation) {
-        let body = json!({
+        let mut body = json!({
             "generation": generation,
             "unchanged": true,
             "synced": synced,
             "draining": draining,
         });
+        if !unreachable.is_empty() {
+            body["unreachable"] = json!(unreachable);
+        }
         return Json(body).into_response();
     }
     let mut services = (state.services)();
@@ -156,6 +163,7 @@ async fn cache_status(State(state): State<AdminState>, Query(query): Query<Unles
         draining,
         count: services.len(),
         services,
+        unreachable,
     };
     Json(body).into_response()
 }

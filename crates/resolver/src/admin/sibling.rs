@@ -3,6 +3,7 @@
 //! answers for both.
 
 use std::{
+    mem,
     net::SocketAddr,
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -19,7 +20,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use tokio::time::timeout;
 use weir_api::hold::names::http::RESOLVER_CACHE_STATUS_PATH;
 
-use super::KnownService;
+use super::{KnownService, Unreachable};
 
 /// It is on the same machine: what takes longer is as good as nothing, and the operator waits.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -54,6 +55,8 @@ struct Status {
     draining: bool,
     #[serde(default)]
     services: Option<Vec<KnownService>>,
+    #[serde(default)]
+    unreachable: Vec<Unreachable>,
 }
 
 /// What both are together.
@@ -62,6 +65,8 @@ pub(super) struct Both {
     pub(super) generation: u64,
     /// Its list, where it is ready to serve.
     pub(super) theirs: Option<Vec<KnownService>>,
+    /// To what it cannot connect, likewise.
+    pub(super) unreachable: Vec<Unreachable>,
 }
 
 impl Sibling {
@@ -105,8 +110,9 @@ impl Sibling {
         let status: Option<Status> = self.json(&path).await;
         let mut known = self.lock();
         // One that is about to end closes its ports, and one that has just begun has not opened them.
-        let status = status.filter(|status| status.synced && !status.draining);
+        let mut status = status.filter(|status| status.synced && !status.draining);
         let generation = status.as_ref().map(|status| status.generation);
+        let unreachable = status.as_mut().map(|it| mem::take(&mut it.unreachable));
         if let Some(Status {
             generation,
             services: Some(services),
@@ -121,6 +127,7 @@ impl Sibling {
         Both {
             generation: known.number((ours, generation)),
             theirs,
+            unreachable: unreachable.unwrap_or_default(),
         }
     }
 
@@ -175,6 +182,20 @@ pub(super) fn known_to_both(ours: Vec<KnownService>, theirs: &[KnownService]) ->
         bound.is_some()
     });
     both
+}
+
+/// To what one of them or both cannot connect, once for each service.
+pub(super) fn unreachable_to_either(
+    ours: Vec<Unreachable>,
+    theirs: Vec<Unreachable>,
+) -> Vec<Unreachable> {
+    let mut either = ours;
+    either.extend(theirs);
+    either.sort_unstable();
+    either.dedup_by(|next, kept| {
+        (&next.namespace, &next.service) == (&kept.namespace, &kept.service)
+    });
+    either
 }
 
 /// The metrics of both: what the other counts has one label more.
@@ -266,6 +287,20 @@ mod tests {
         let theirs = [service("a", &[2, 9]), service("c", &[4])];
         let both = [service("a", &[2]), service("c", &[])];
         assert_eq!(known_to_both(ours, &theirs), both);
+    }
+
+    #[test]
+    fn what_either_cannot_reach_is_told_once_for_each_service() {
+        let one = |service: &str, port: u16| Unreachable {
+            namespace: "shop".into(),
+            service: service.into(),
+            endpoint: ([192, 0, 2, 1], port).into(),
+        };
+        let ours = vec![one("a", 2), one("c", 1)];
+        let theirs = vec![one("a", 1), one("b", 1)];
+        let either = [one("a", 1), one("b", 1), one("c", 1)];
+        assert_eq!(unreachable_to_either(ours.clone(), theirs), either);
+        assert_eq!(unreachable_to_either(ours.clone(), Vec::new()), ours);
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub const EARLY_READY: &str = "weir_resolver_early_ready";
 pub const EARLY_WITHDRAWN: &str = "weir_resolver_early_withdrawn";
 /// Probes of pods that start, by [`RESULT`].
 pub const EARLY_PROBES: &str = "weir_resolver_early_probes";
+/// Services that were to be woken without an operator, by [`RESULT`].
+pub const SCALES: &str = "weir_resolver_scales";
 /// Always 1, by [`VERSION`].
 pub const BUILD_INFO: &str = "weir_resolver_build_info";
 
@@ -31,7 +33,7 @@ pub const BUILD_INFO: &str = "weir_resolver_build_info";
 pub const PHASE: &str = "phase";
 /// Label: a reason out of a fixed set.
 pub const REASON: &str = "reason";
-/// Label: how a probe ended.
+/// Label: how a probe or a wake ended.
 pub const RESULT: &str = "result";
 /// Label: what was spoken, `tls` or `tcp`.
 pub const PROTOCOL: &str = "protocol";

@@ -18,7 +18,8 @@ use super::{
     names::{
         BUILD_INFO, CONNECTIONS, DIRECTION, EARLY_PROBES, EARLY_READY, EARLY_WITHDRAWN, END,
         HELD_BYTES, HELD_REQUESTS, PASSED_THROUGH, PASSED_THROUGH_BYTES, PHASE, PROTOCOL, REASON,
-        RECEIVED, REFUSED, RESULT, RETRIES, SENT, TUNNELS, VERSION, WAKE_BUCKETS, WAKE_SECONDS,
+        RECEIVED, REFUSED, RESULT, RETRIES, SCALES, SENT, TUNNELS, VERSION, WAKE_BUCKETS,
+        WAKE_SECONDS,
     },
     service::ServiceMetrics,
 };
@@ -174,6 +175,11 @@ fn ours(metrics: &Metrics, services: &[impl AsRef<ServiceMetrics>], out: &mut Ex
         for (reason, count) in reasons.sorted() {
             family.sample(&[(REASON, reason)], count);
         }
+    }
+    let help = "Services that were to be woken without an operator.";
+    let mut family = out.family(SCALES, Kind::Counter, help);
+    for (result, count) in metrics.scales.sorted() {
+        family.sample(&[(RESULT, result)], count);
     }
     let help = "Always 1; the version is in the label.";
     let version = env!("CARGO_PKG_VERSION");

@@ -106,6 +106,7 @@ fn histograms_add_up(samples: &Samples) {
 fn view(namespace: &str, name: &str) -> ServiceView {
     ServiceView {
         id: ServiceId::new(namespace, name),
+        held_by: None,
         target: "Deployment-web".into(),
         ports: Vec::new(),
         probes: Arc::default(),

@@ -1,6 +1,7 @@
 //! What the operator is told, by a resolver that runs: services are put into its table, and its ports are real.
 
 mod early;
+mod reach;
 
 use clap::Parser;
 use serde_json::{Value, json};
@@ -111,6 +112,7 @@ fn web(ports: &[(&str, Option<u16>, Protocol)], endpoints: &[SocketAddr]) -> Cha
     };
     Change::Set(Arc::new(ServiceView {
         id: ServiceId::new("shop", "web"),
+        held_by: None,
         target: "Deployment-web".into(),
         ports: (0..).zip(ports).map(port).collect(),
         probes: Arc::default(),

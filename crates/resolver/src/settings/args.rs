@@ -6,7 +6,8 @@ use clap::{ArgAction, Args, builder::BoolishValueParser};
 use weir_api::hold::{
     defaults::{
         HEADER_FOR_HOST, HOLD_TIMEOUT, OPERATOR_INTERNAL_PORT, RESOLVER_INTERNAL_PORT,
-        RESOLVER_PROXY_PORT, RESOLVER_TERMINATION_GRACE_SECONDS, SYNC_PERIOD,
+        RESOLVER_PROXY_PORT, RESOLVER_SCALES_AFTER, RESOLVER_TERMINATION_GRACE_SECONDS,
+        SYNC_PERIOD,
     },
     names::environment,
 };
@@ -176,9 +177,13 @@ pub struct ResolverArgs {
     #[arg(long, value_name = "FILE", default_value = TOKEN_FILE, help_heading = "Operator")]
     pub token_file: PathBuf,
 
-    /// Scale by itself when no operator answers (not supported yet)
+    /// Wake a service without an operator when none answers: take our pause from its ScaledObject, then scale it up from zero. Needs more rights, which `weir manifests --resolver-may-scale` gives
     #[arg(long, help_heading = "Operator")]
     pub resolver_may_scale: bool,
+
+    /// No operator has answered for so long before that is done
+    #[arg(long, value_name = "DURATION", value_parser = positive, default_value_t = Span(RESOLVER_SCALES_AFTER), help_heading = "Operator")]
+    pub scale_after: Span,
 
     /// Write a log line for each request
     #[arg(long, help_heading = "Process")]

@@ -81,8 +81,17 @@ fn the_operator_is_found_by_url_or_by_its_service() {
 
 #[test]
 fn what_cannot_be_is_refused() {
-    let error = settings(&["--resolver-may-scale"], &[]).unwrap_err();
-    assert!(error.to_string().contains("not supported yet"));
+    let alone = settings(&["--resolver-may-scale"], &[]).unwrap_err();
+    assert_eq!(alone, SettingsError::MayScaleWithoutOperator);
+    let typed = [
+        "--resolver-may-scale",
+        "--operator-url",
+        "http://a",
+        "--targets",
+        "b",
+    ];
+    let file = settings(&typed, &[]).unwrap_err();
+    assert_eq!(file, SettingsError::MayScaleFile);
     let error = settings(&["--proxy-port", "8013"], &[]).unwrap_err();
     assert_eq!(error, SettingsError::SamePort(8013));
     assert!(settings(&["--proxy-port", "0", "--internal-port", "0"], &[]).is_ok());
@@ -93,12 +102,27 @@ fn what_cannot_be_is_refused() {
         &["--max-held-bytes", "much"],
         &["--header-for-host", "a b"],
         &["--threads", "0"],
+        &["--scale-after", "0"],
         &["--bind-address", "here"],
         &["--targets", "a", "--kubeconfig", "b"],
     ] {
         let all = [&["resolver"], typed].concat();
         assert!(Cli::try_parse_from(all).is_err(), "{typed:?}");
     }
+}
+
+#[test]
+fn a_resolver_scales_only_where_it_may() {
+    let after = |typed: &[&str]| {
+        let all = [&["--operator-url", "http://a"], typed].concat();
+        settings(&all, &[]).unwrap().operator.unwrap().scale_after
+    };
+    assert_eq!(after(&[]), None);
+    assert_eq!(after(&["--scale-after", "1s"]), None);
+    let five = Some(Duration::from_secs(5));
+    assert_eq!(after(&["--resolver-may-scale"]), five);
+    let two = Some(Duration::from_secs(2));
+    assert_eq!(after(&["--resolver-may-scale", "--scale-after", "2s"]), two);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use weir_wire::backend::{Carried, Finished, Observer};
 use crate::{
     early::EarlyHandle,
     metrics::{Metrics, ServiceMetrics, WakePhase},
+    reach::Suspects,
     view::ServiceId,
     wake::WakeHandle,
 };
@@ -30,6 +31,7 @@ pub(super) struct ServiceObserver {
     pub(super) wake: Option<WakeHandle>,
     pub(super) early: Option<EarlyHandle>,
     pub(super) progress: Arc<WakeProgress>,
+    pub(super) suspects: Arc<Suspects>,
     pub(super) access_log: bool,
 }
 
@@ -89,6 +91,10 @@ impl Observer for ServiceObserver {
                 "passed through"
             );
         }
+    }
+
+    fn falls_silent(&self) {
+        self.suspects.add(&self.id);
     }
 
     fn refused(&self, reason: &'static str) {

@@ -122,6 +122,7 @@ impl Service {
             ports.push(port.view(&at, taken)?);
         }
         Ok(ServiceView {
+            held_by: None,
             target: self.target.as_deref().unwrap_or(&self.name).into(),
             id: ServiceId::new(&self.namespace, &self.name),
             ports,

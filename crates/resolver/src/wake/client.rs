@@ -102,6 +102,19 @@ impl RpcError {
             Self::Panic => "panic",
         }
     }
+
+    /// Whether some operator has answered, if only that it cannot.
+    pub const fn is_answer(&self) -> bool {
+        match self {
+            Self::Unauthorized(_) | Self::NotFound | Self::Status(_) => true,
+            Self::Timeout
+            | Self::Unreachable(_)
+            | Self::Token(_)
+            | Self::Request(_)
+            | Self::Panic
+            | Self::Json(_) => false,
+        }
+    }
 }
 
 impl OperatorClient {

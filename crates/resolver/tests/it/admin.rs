@@ -1,6 +1,9 @@
 //! The internal port over real connections.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use tokio::{
@@ -10,7 +13,7 @@ use tokio::{
     time::timeout,
 };
 use weir_resolver::{
-    admin::{self, AdminState, BoundPort, HeldReport, KnownService, Readiness},
+    admin::{self, AdminState, BoundPort, HeldReport, KnownService, Readiness, Unreachable},
     metrics::Metrics,
     view::ServiceId,
 };
@@ -42,6 +45,7 @@ async fn every_path_answers() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let readiness = Arc::new(Readiness::default());
+    let (unreachable, told) = list();
     let state = AdminState {
         sibling: None,
         refresh: Arc::new(|| {}),
@@ -68,6 +72,7 @@ async fn every_path_answers() {
             }]
         }),
         generation: Arc::new(|| 7),
+        unreachable: told,
         silent: Arc::new(|port| {
             let silent = Silent {
                 peer: ([192, 0, 2, 1], 4000).into(),
@@ -127,6 +132,7 @@ async fn every_path_answers() {
     }
     let (_, body) = json(port, "GET /crd-cache-status").await;
     assert_eq!((&body["count"], &body["synced"]), (&1.into(), &true.into()));
+    the_operator_is_told_who_is_unreachable(port, &unreachable).await;
     the_operator_is_told_what_is_known(port, &readiness).await;
     the_operator_is_told_who_is_silent(port).await;
     let (_, body) = json(port, "GET /debug/held").await;
@@ -170,6 +176,30 @@ async fn the_operator_is_told_what_is_known(port: u16, readiness: &Readiness) {
     assert_eq!(status, 400, "{body}");
 }
 
+type Told = Arc<dyn Fn() -> Vec<Unreachable> + Send + Sync>;
+
+/// A list that changes, and who tells it.
+fn list() -> (Arc<Mutex<Vec<Unreachable>>>, Told) {
+    let list = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&list);
+    (list, Arc::new(move || told.lock().unwrap().clone()))
+}
+
+async fn the_operator_is_told_who_is_unreachable(port: u16, told: &Mutex<Vec<Unreachable>>) {
+    told.lock().unwrap().push(Unreachable {
+        namespace: "shop".into(),
+        service: "web".into(),
+        endpoint: ([192, 0, 2, 7], 8080).into(),
+    });
+    let web = json!([{"namespace": "shop", "service": "web", "endpoint": "192.0.2.7:8080"}]);
+    for (query, has_list) in [("", true), ("?unless=7", false)] {
+        let (_, body) = json(port, &format!("GET /crd-cache-status{query}")).await;
+        assert_eq!(body["unreachable"], web, "{query}");
+        assert_eq!(body["services"].is_array(), has_list, "{query}");
+    }
+    told.lock().unwrap().clear();
+}
+
 async fn the_operator_is_told_who_is_silent(port: u16) {
     let seen = |by: &str| json!({"seen": true, "port": 10240, "by": by});
     let unseen = json!({"seen": false});
@@ -204,6 +234,7 @@ async fn a_client_that_says_nothing_is_shown_out_and_others_are_served_meanwhile
         held: Arc::new(Vec::new),
         services: Arc::new(Vec::new),
         generation: Arc::new(|| 0),
+        unreachable: Arc::new(Vec::new),
         silent: Arc::new(|_| Vec::new()),
     };
     let server = tokio::spawn(admin::serve(listener, state, std::future::pending()));

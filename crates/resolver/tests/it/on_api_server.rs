@@ -1,6 +1,7 @@
 //! The watches on a real API server: objects made and removed there, and what is told of it here.
 
 mod early;
+mod scale;
 
 use std::{collections::BTreeMap, time::Duration};
 

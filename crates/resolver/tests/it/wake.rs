@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{FutureExt, future::BoxFuture};
 use http::{Request, Response, StatusCode, header::AUTHORIZATION};
 use http_body_util::{BodyExt, Full};
 use hyper::{
@@ -21,13 +22,16 @@ use serde_json::{Value, json};
 use tokio::{
     net::TcpListener,
     sync::{mpsc, oneshot},
-    task::JoinSet,
-    time::timeout,
+    task::{JoinHandle, JoinSet},
+    time::{Instant, timeout},
 };
 use weir_resolver::{
     metrics::Metrics,
     view::ServiceId,
-    wake::{Wake, WakeSettings, client::OperatorClient},
+    wake::{
+        ByOurselves, Wake, WakeHandle, WakeSettings, Wakes, client::OperatorClient,
+        scaler::ScaleError,
+    },
 };
 
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -121,6 +125,7 @@ async fn a_signal_is_repeated_until_it_is_answered_and_while_it_is_wanted() {
         Arc::new(move |id| {
             let _ = answered.try_send(id.clone());
         }),
+        None,
         async {
             let _ = stopped.await;
         },
@@ -190,6 +195,7 @@ async fn signals_of_many_services_go_out_beside_each_other_but_not_all_at_once()
         WakeSettings { retry: RETRY },
         Metrics::new(),
         Arc::new(|_| {}),
+        None,
         pending(),
     );
     for number in 0..100 {
@@ -231,4 +237,90 @@ async fn a_signal_without_an_answer_is_sent_again_beside_the_first() {
         count += 1;
     }
     assert!((1..=4).contains(&count), "{count}");
+}
+
+/// Notes who is to be woken, and says that it was.
+struct Notes(mpsc::Sender<ServiceId>);
+
+impl Wakes for Notes {
+    fn wake(&self, service: ServiceId) -> BoxFuture<'static, Result<bool, ScaleError>> {
+        let tell = self.0.clone();
+        async move {
+            let _ = tell.send(service).await;
+            Ok(true)
+        }
+        .boxed()
+    }
+}
+
+/// One that may wake by itself after this time, and whom it wakes.
+fn allowed(
+    address: SocketAddr,
+    after: Duration,
+) -> (WakeHandle, JoinHandle<()>, mpsc::Receiver<ServiceId>) {
+    let (tell, woken) = mpsc::channel(100);
+    let nowhere = std::path::Path::new("/nowhere/token");
+    let (wake, running) = Wake::spawn(
+        client(address, nowhere),
+        WakeSettings { retry: RETRY },
+        Metrics::new(),
+        Arc::new(|_| {}),
+        Some(ByOurselves {
+            after,
+            wakes: Arc::new(Notes(tell)),
+        }),
+        pending(),
+    );
+    (wake, running, woken)
+}
+
+#[tokio::test]
+async fn where_no_operator_answers_a_service_is_woken_without_one_while_it_is_wanted() {
+    let after = Duration::from_millis(300);
+    let address = SocketAddr::from(([127, 0, 0, 1], weir_lab::ports::free()));
+    let (wake, running, mut woken) = allowed(address, after);
+    let web = ServiceId::new("shop", "web");
+    let began = Instant::now();
+    wake.want(&web, 1);
+    let next = async |woken: &mut mpsc::Receiver<ServiceId>| {
+        timeout(PATIENCE, woken.recv()).await.expect("it is woken")
+    };
+    assert_eq!(next(&mut woken).await.as_ref(), Some(&web));
+    assert!(began.elapsed() >= after, "not at once");
+    // It may have come to nothing.
+    assert_eq!(next(&mut woken).await.as_ref(), Some(&web));
+
+    wake.settled(&web);
+    let other = ServiceId::new("shop", "other");
+    wake.want(&other, 1);
+    let mut others = 0;
+    while others < 2 {
+        let is_other = next(&mut woken).await.as_ref() == Some(&other);
+        assert!(is_other || others < 1, "web is settled");
+        others += u8::from(is_other);
+    }
+    running.abort();
+}
+
+#[tokio::test]
+async fn an_operator_that_answers_is_left_to_it_also_when_it_refuses() {
+    // Longer than a machine stalls: an answer that comes later is none.
+    let after = Duration::from_secs(5);
+    let is_left_to = async |status| {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut heard = operator(listener, &[Act::Answer(status); 1000]);
+        let (wake, running, mut woken) = allowed(address, after);
+        wake.want(&ServiceId::new("shop", "web"), 1);
+        let began = Instant::now();
+        while began.elapsed() < after * 3 / 2 {
+            next(&mut heard).await;
+        }
+        assert!(woken.try_recv().is_err(), "{status}");
+        running.abort();
+    };
+    tokio::join!(
+        is_left_to(StatusCode::OK),
+        is_left_to(StatusCode::SERVICE_UNAVAILABLE)
+    );
 }

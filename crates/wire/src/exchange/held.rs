@@ -112,7 +112,7 @@ pub(super) async fn hold(exchange: &mut Exchange) -> Result<Response<Outgoing>, 
                     }
                 }
                 Err(cause) => {
-                    picked.fails();
+                    backend.failed(&picked, cause);
                     cause
                 }
             };

@@ -69,6 +69,7 @@ pub(crate) enum Note {
     Refused(&'static str),
     Retried(&'static str),
     Carried(End),
+    FallsSilent,
 }
 
 #[derive(Default)]
@@ -297,6 +298,10 @@ impl Observer for Writes {
 
     fn retried(&self, reason: &'static str) {
         self.0.add(Note::Retried(reason));
+    }
+
+    fn falls_silent(&self) {
+        self.0.add(Note::FallsSilent);
     }
 
     fn carried(&self, carried: &Carried) {

@@ -83,7 +83,7 @@ impl Hands {
     ) -> Result<(), HandError> {
         let api: Api<EndpointSlice> = self.api(slice);
         let found = api.get(&slice.name).await;
-        let mut found = found.map_err(|error| HandError::unreadable(SLICE, error))?;
+        let mut found = found.map_err(|error| HandError::of(SLICE, error))?;
         let before = found.endpoints.len();
         found.endpoints.retain(|endpoint| {
             let mut parsed = endpoint.addresses.iter().map(|address| address.parse());

@@ -1,8 +1,6 @@
-//! Pausing a ScaledObject at zero, and letting it go on. Only what carries our mark, or the peers' pair on a target that
-//! sleeps, is ever removed.
+//! Pausing a ScaledObject at zero, and the fence on it. To let it go on is `weir_wake`'s.
 
 use jiff::Timestamp;
-use kube::Api;
 use serde_json::json;
 use weir_api::hold::names::{
     KEDA_PAUSED, KEDA_PAUSED_ANNOTATION, KEDA_PAUSED_REPLICAS, KEDA_PAUSED_REPLICAS_ANNOTATION,
@@ -11,11 +9,7 @@ use weir_api::hold::names::{
 use weir_hold::facts::Version;
 use weir_role::cluster::ObjectId;
 
-use super::{HandError, Hands, merge, patching};
-use crate::elasti_service::sight::ScaledObject;
-
-/// What is told of it in errors and counts.
-const SCALER: &str = "scaled_object";
+use super::{HandError, Hands};
 
 impl Hands {
     /// Pauses it at zero, if it still has this version.
@@ -33,20 +27,7 @@ impl Hands {
                 PAUSED_BY_ANNOTATION: &*by.name,
             },
         }});
-        self.patch_scaler(scaler, patch).await
-    }
-
-    /// Takes our pause away, or the peers'. One that is gone is not paused.
-    pub async fn unpause(&self, scaler: &ObjectId) -> Result<(), HandError> {
-        let patch = json!({ "metadata": { "annotations": {
-            KEDA_PAUSED_ANNOTATION: null,
-            KEDA_PAUSED_REPLICAS_ANNOTATION: null,
-            PAUSED_BY_ANNOTATION: null,
-        }}});
-        match self.patch_scaler(scaler, patch).await {
-            Err(HandError::Gone(_)) => Ok(()),
-            outcome => outcome,
-        }
+        self.waking.patch_scaler(scaler, patch).await
     }
 
     /// Marks it with a drain that was undone, which changes its version.
@@ -58,7 +39,7 @@ impl Hands {
     ) -> Result<(), HandError> {
         let key = fence(&object.name);
         let patch = json!({ "metadata": { "annotations": { key: drain.to_string() } } });
-        self.patch_scaler(scaler, patch).await
+        self.waking.patch_scaler(scaler, patch).await
     }
 
     /// Takes the mark away.
@@ -69,19 +50,9 @@ impl Hands {
     ) -> Result<(), HandError> {
         let key = fence(&object.name);
         let patch = json!({ "metadata": { "annotations": { key: null } } });
-        match self.patch_scaler(scaler, patch).await {
+        match self.waking.patch_scaler(scaler, patch).await {
             Err(HandError::Gone(_)) => Ok(()),
             outcome => outcome,
         }
-    }
-
-    async fn patch_scaler(
-        &self,
-        scaler: &ObjectId,
-        patch: serde_json::Value,
-    ) -> Result<(), HandError> {
-        let api: Api<ScaledObject> = self.api(scaler);
-        let outcome = api.patch(&scaler.name, &patching(), &merge(patch)).await;
-        self.wrote(SCALER, outcome).map(drop)
     }
 }

@@ -75,6 +75,7 @@ pub(super) fn gather(context: &Context, id: &ObjectId) -> Option<Gathered> {
     let mut near = Neighbours {
         holder: holder.map(|holder| holder.name_any()),
         unheld: unheld(&world, id, &sight),
+        resolver_namespace: context.resolver_namespace.clone(),
         ..Neighbours::default()
     };
     let private = world
@@ -90,6 +91,7 @@ pub(super) fn gather(context: &Context, id: &ObjectId) -> Option<Gathered> {
     let resolvers = context
         .resolvers
         .for_service(&service_of(&object), &allotted.ports);
+    near.unreachable = context.resolvers.unreachable(&service_of(&object));
     near.uncovered_nodes = uncovered(&sight, &resolvers);
     let findings = object.validate();
     let (judgement, told) = refusal::judge(&sight, &findings, &near);

@@ -68,7 +68,7 @@ pub(super) async fn carry_out(
         }
         Step::UnpauseAutoscaler => {
             if let Some(scaler) = &scaler {
-                hands.unpause(scaler).await?;
+                hands.waking.unpause(scaler).await?;
             }
         }
         Step::FenceAutoscaler { drain } => {
@@ -88,7 +88,7 @@ pub(super) async fn carry_out(
         }
         Step::ScaleUp { replicas } => {
             let (kind, target) = target(gathered);
-            let outcome = hands.scale_up(&kind, &target, *replicas).await;
+            let outcome = hands.waking.scale_up(&kind, &target, *replicas).await;
             if !matches!(outcome, Ok(false)) {
                 scaled(context, gathered, *replicas, &outcome, plan.because);
             }

@@ -59,7 +59,7 @@ pub(super) async fn after_all(context: &Context, gathered: &Gathered) -> Result<
         remove(context, derived).await?;
     }
     for scaler in &gathered.marked {
-        context.hands.unpause(scaler).await?;
+        context.hands.waking.unpause(scaler).await?;
     }
     let key = fence(&object.name_any());
     if let (Some(scaler), Some(autoscaler)) =
@@ -103,7 +103,7 @@ async fn leftovers(context: &Context, gathered: &Gathered) -> Result<(), LookErr
     let autoscaler = object.spec.autoscaler.as_ref();
     for scaler in &gathered.marked {
         if autoscaler.is_none_or(|autoscaler| *autoscaler.name != *scaler.name) {
-            context.hands.unpause(scaler).await?;
+            context.hands.waking.unpause(scaler).await?;
         }
     }
     Ok(())
@@ -131,6 +131,7 @@ async fn former(context: &Context, gathered: &Gathered) -> Result<(), LookError>
         let replicas = spec.min_target_replicas.max(1);
         let woken = context
             .hands
+            .waking
             .scale_up_from_zero(&kind, &former, replicas, None)
             .await;
         match woken {

@@ -112,3 +112,23 @@ fn services_without_an_address_of_their_own_are_refused() {
         assert_eq!(kinds(&told), [ConditionType::ServiceCannotBeHeld]);
     }
 }
+
+/// Somebody has to copy it.
+#[test]
+fn a_pod_that_cannot_be_reached_is_told_of_with_the_rule_to_add() {
+    let sight = sight(&ordinary(), Some(1));
+    let near = Neighbours {
+        unreachable: Some("192.0.2.7:8080".parse().unwrap()),
+        resolver_namespace: "traffic".to_owned(),
+        ..Neighbours::default()
+    };
+    let (judgement, told) = judge(&sight, &[], &near);
+    assert_eq!(judgement, Judgement::Held);
+    assert_eq!(kinds(&told), [ConditionType::TargetUnreachable]);
+    let message = &told[0].message;
+    assert!(message.contains("192.0.2.7:8080"), "{message}");
+    let (_, snippet) = message.split_once("ingress: ").unwrap();
+    let (snippet, _) = snippet.split_once("; ").unwrap();
+    let expected = "[{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: traffic}}, podSelector: {matchLabels: {app.kubernetes.io/name: weir, app.kubernetes.io/component: resolver}}}]}]";
+    assert_eq!(snippet, expected);
+}

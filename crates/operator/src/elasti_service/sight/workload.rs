@@ -1,51 +1,17 @@
 //! A workload that can be scaled: Deployment, StatefulSet, Rollout, or any other with `/scale`.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use k8s_openapi::api::{
     apps::v1::{Deployment, StatefulSet},
     autoscaling::v1::Scale,
     core::v1::PodTemplateSpec,
 };
-use kube::{
-    CustomResource, Resource, ResourceExt,
-    api::{ApiResource, DynamicObject},
-};
+use kube::{CustomResource, ResourceExt, api::DynamicObject};
 use serde::{Deserialize, Serialize};
-use weir_api::hold::{ScaleTargetRef, names::FENCE_PREFIX};
 
 use weir_hold::facts::Version;
-
-/// The kinds of targets.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// `apps/v1`.
-    Deployment,
-    /// `apps/v1`.
-    StatefulSet,
-    /// Argo's, `argoproj.io/v1alpha1`.
-    Rollout,
-    /// Any other with `/scale`. It is not watched, but asked for at each look; its pods are seen in the Service's slices.
-    Other(Arc<OtherKind>),
-}
-
-/// A kind that is not known beforehand.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OtherKind {
-    /// Such as `apps/v1`.
-    pub api_version: String,
-    /// Such as `ReplicaSet`.
-    pub kind: String,
-}
-
-impl OtherKind {
-    /// The group, which may be empty, and the version.
-    pub fn group_and_version(&self) -> (&str, &str) {
-        self.api_version
-            .split_once('/')
-            .unwrap_or(("", &self.api_version))
-    }
-}
+use weir_wake::fences;
 
 /// What of a workload matters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,38 +56,6 @@ pub struct RolloutSpec {
 pub struct RolloutStatus {
     /// Ready pods.
     pub ready_replicas: Option<i32>,
-}
-
-impl Kind {
-    /// The kind that a reference names.
-    pub fn of(reference: &ScaleTargetRef) -> Self {
-        match reference.canonical() {
-            ("apps/v1", "Deployment") => Self::Deployment,
-            ("apps/v1", "StatefulSet") => Self::StatefulSet,
-            ("argoproj.io/v1alpha1", "Rollout") => Self::Rollout,
-            (api_version, kind) => Self::other(api_version, kind),
-        }
-    }
-
-    /// How the API server is asked for it, where that is known beforehand; see `kinds` for others.
-    pub fn resource(&self) -> Option<ApiResource> {
-        fn of<K: Resource<DynamicType = ()>>() -> ApiResource {
-            ApiResource::erase::<K>(&())
-        }
-        match self {
-            Self::Deployment => Some(of::<Deployment>()),
-            Self::StatefulSet => Some(of::<StatefulSet>()),
-            Self::Rollout => Some(of::<Rollout>()),
-            Self::Other(_) => None,
-        }
-    }
-
-    fn other(api_version: &str, kind: &str) -> Self {
-        Self::Other(Arc::new(OtherKind {
-            api_version: api_version.to_owned(),
-            kind: kind.to_owned(),
-        }))
-    }
 }
 
 impl Workload {
@@ -199,13 +133,4 @@ impl Workload {
             pre_stop,
         }
     }
-}
-
-/// Our fences on an object.
-pub(super) fn fences(object: &impl ResourceExt) -> BTreeMap<String, String> {
-    let annotations = object.annotations().iter();
-    annotations
-        .filter(|(key, _)| key.starts_with(FENCE_PREFIX))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
 }

@@ -42,6 +42,7 @@ fn whole(generation: u64, services: &[(u8, u16)]) -> Answer {
         generation,
         is_ready: true,
         services: Some(services.collect()),
+        unreachable: Unreachable::new(),
     }
 }
 
@@ -50,6 +51,19 @@ fn unchanged(generation: u64) -> Answer {
         generation,
         is_ready: true,
         services: None,
+        unreachable: Unreachable::new(),
+    }
+}
+
+/// The same from one who cannot connect to a pod of these services, which is at this address.
+fn cannot_reach(services: &[(u8, u8)], answer: Answer) -> Answer {
+    let unreachable = services.iter().map(|(number, pod)| {
+        let endpoint = SocketAddr::new(address(*pod), 80);
+        (service(*number), endpoint)
+    });
+    Answer {
+        unreachable: unreachable.collect(),
+        ..answer
     }
 }
 
@@ -198,6 +212,39 @@ fn a_change_of_a_list_names_its_services_and_no_others() {
 }
 
 #[test]
+fn who_is_unreachable_is_news_with_and_without_a_list_and_said_as_long_as_one_says_it() {
+    let mut known = one_that_knows();
+    known.present(resolvers(&[(1, 1), (2, 2)]));
+    known.heard(address(2), Some(whole(1, &[])));
+    let pod = |number| Some(SocketAddr::new(address(number), 80));
+    let of_service = || news(News::Services(vec![service(1)]));
+    assert_eq!(known.unreachable(&service(1)), None);
+
+    let answer = cannot_reach(&[(1, 9)], unchanged(7));
+    assert_eq!(known.heard(address(1), Some(answer.clone())), of_service());
+    assert_eq!(known.unreachable(&service(1)), pod(9));
+    assert_eq!(known.unreachable(&service(2)), None);
+    // The same again is nothing new.
+    assert_eq!(known.heard(address(1), Some(answer)), Outcome::default());
+
+    // Of two the first, whoever says it.
+    let answer = cannot_reach(&[(1, 8)], whole(2, &[]));
+    assert_eq!(known.heard(address(2), Some(answer)), of_service());
+    assert_eq!(known.unreachable(&service(1)), pod(8));
+    assert_eq!(known.heard(address(2), Some(unchanged(2))), of_service());
+    assert_eq!(known.unreachable(&service(1)), pod(9));
+
+    // One that is lost says nothing any more.
+    known.refused(address(1));
+    assert_eq!(known.unreachable(&service(1)), None);
+    assert_eq!(
+        known.heard(address(1), Some(unchanged(7))).news,
+        Some(News::All)
+    );
+    assert_eq!(known.unreachable(&service(1)), None);
+}
+
+#[test]
 fn a_list_that_is_not_known_is_no_answer() {
     let mut known = one_that_knows();
     for _ in 0..2 {
@@ -241,16 +288,19 @@ enum Event {
 fn event() -> impl Strategy<Value = Event> {
     let places = vec((1..4_u8, 1..3_u8), 0..4);
     let list = vec((1..4_u8, 1..3_u16), 0..3);
+    let unreachable = vec((1..4_u8, 8..10_u8), 0..2);
     let answer = (
         0..3_u64,
         any::<bool>(),
         proptest::option::weighted(0.7, list),
+        unreachable,
     );
-    let answer = answer.prop_map(|(generation, is_ready, list)| {
+    let answer = answer.prop_map(|(generation, is_ready, list, unreachable)| {
         let answer = match list {
             Some(list) => whole(generation, &list),
             None => unchanged(generation),
         };
+        let answer = cannot_reach(&unreachable, answer);
         if is_ready { answer } else { not_ready(answer) }
     });
     let answer = prop_oneof![3 => answer.prop_map(Some), 2 => Just(None)];
@@ -260,14 +310,23 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+/// What each resolver says of a service.
+type Said = Vec<(Resolver, Knows, Option<SocketAddr>)>;
+
 /// All that can be asked.
-fn answers(known: &Known) -> BTreeMap<(u8, u16), Vec<(Resolver, Knows)>> {
+fn answers(known: &Known) -> BTreeMap<(u8, u16), Said> {
     let asked = (1..4).flat_map(|number| (0..3).map(move |port| (number, port)));
     asked
         .map(|(number, port)| {
             let ports = [http(port)];
             let ports = if port == 0 { &[] } else { &ports[..] };
-            ((number, port), known.for_service(&service(number), ports))
+            let knows = known.for_service(&service(number), ports).into_iter();
+            let reaches = known.usable().map(|state| &state.unreachable);
+            let said = knows.zip(reaches).map(|((resolver, knows), unreachable)| {
+                let unreachable = unreachable.get(&service(number)).copied();
+                (resolver, knows, unreachable)
+            });
+            ((number, port), said.collect())
         })
         .collect()
 }

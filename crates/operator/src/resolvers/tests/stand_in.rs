@@ -50,6 +50,7 @@ struct Inner {
     mood: Mood,
     generation: u64,
     services: BTreeMap<String, u16>,
+    unreachable: Option<(String, SocketAddr)>,
     silent: Vec<SocketAddr>,
     silent_soon: Vec<SocketAddr>,
     hides_silent: bool,
@@ -101,6 +102,12 @@ impl StandIn {
         let mut inner = self.shared.lock();
         inner.services.insert(service.to_owned(), port);
         inner.generation += 1;
+    }
+
+    /// It cannot connect to this pod of a service any more, or to all again.
+    pub(crate) fn cannot_reach(&self, pod: Option<(&str, SocketAddr)>) {
+        let pod = pod.map(|(service, endpoint)| (service.to_owned(), endpoint));
+        self.shared.lock().unreachable = pod;
     }
 
     /// As another process.
@@ -164,6 +171,10 @@ async fn status(State(shared): State<Arc<Shared>>, Query(query): Query<Unless>) 
         "synced": mood != Mood::Starts,
         "draining": mood == Mood::Drains,
     });
+    if let Some((service, endpoint)) = &inner.unreachable {
+        body["unreachable"] =
+            json!([{"namespace": "shop", "service": service, "endpoint": endpoint.to_string()}]);
+    }
     if query.unless == Some(inner.generation) {
         body["unchanged"] = true.into();
     } else {

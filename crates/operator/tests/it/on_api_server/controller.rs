@@ -170,7 +170,7 @@ async fn make_asleep(namespace: &Namespace, name: &str) {
     .await;
 }
 
-async fn until(
+pub(super) async fn until(
     namespace: &Namespace,
     name: &str,
     what: &str,
@@ -186,7 +186,7 @@ async fn until(
         .await;
 }
 
-fn condition<'a>(object: &'a ElastiService, kind: &str) -> Option<(&'a str, &'a str)> {
+pub(super) fn condition<'a>(object: &'a ElastiService, kind: &str) -> Option<(&'a str, &'a str)> {
     let mut conditions = object.status.as_ref()?.conditions.iter();
     let found = conditions.find(|condition| condition.type_ == kind)?;
     Some((&found.status, &found.message))

@@ -7,6 +7,7 @@ mod leader;
 mod place;
 mod resolvers;
 mod stand_in;
+mod unreachable;
 
 use std::time::Duration;
 

@@ -68,6 +68,7 @@ fn service(number: u8, pods: &[(u8, Vec<ContainerView>)]) -> Change {
     });
     Change::Set(Arc::new(ServiceView {
         id: id(number),
+        held_by: None,
         target: "Deployment-web".into(),
         ports: vec![PortView {
             name: "".into(),

@@ -159,6 +159,39 @@ pub(super) fn words(all: &[String]) -> Vec<&str> {
     all.iter().map(String::as_str).collect()
 }
 
+/// What it takes to wake, where it is watched; and still nothing that puts to sleep.
+#[tokio::test]
+async fn resolvers_may_scale_where_that_is_asked_for() {
+    let k8s = weir_lab::fresh_api_server().await;
+    for namespace in ["shop", "other"] {
+        kubectl(&k8s, &["create", "namespace", namespace], "");
+    }
+    let flags = ["--resolver-may-scale", "--watch-namespace", "shop"];
+    install(&k8s, &flags).await;
+    for what in [
+        &["get", "deployments.apps/scale"][..],
+        &["update", "deployments.apps/scale"],
+        &["update", "statefulsets.apps/scale"],
+    ] {
+        let what = |namespace| with_subresource(&[what, &["-n", namespace]].concat());
+        comes_to_be_allowed(&k8s, "resolver", &words(&what("shop"))).await;
+        assert!(
+            !may(&k8s, "resolver", &words(&what("other"))),
+            "{what:?}",
+            what = what("other")
+        );
+    }
+    for what in [
+        &["patch", "deployments", "-n", "shop"][..],
+        &["update", "deployments", "-n", "shop"],
+        &["delete", "deployments", "-n", "shop"],
+        &["patch", "elastiservices", "-n", "shop"],
+        &["create", "events.events.k8s.io", "-n", "shop"],
+    ] {
+        assert!(!may(&k8s, "resolver", what), "{what:?}");
+    }
+}
+
 #[tokio::test]
 async fn hold_is_installed_for_some_namespaces_and_has_no_rights_elsewhere() {
     let k8s = weir_lab::fresh_api_server().await;

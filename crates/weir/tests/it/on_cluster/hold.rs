@@ -9,6 +9,7 @@ mod client;
 mod echo;
 mod second;
 
+mod alone;
 mod by_hand;
 mod deletion;
 mod early;
@@ -28,6 +29,7 @@ mod services;
 mod several;
 mod starts;
 mod triggers;
+mod unreachable;
 mod websocket;
 
 use super::{install, objects};

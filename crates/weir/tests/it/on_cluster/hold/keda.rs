@@ -7,7 +7,7 @@ use weir_lab::cluster::{add_on::prometheus, layout};
 use super::{bed::Bed, client, echo::Echo, objects::Kind, triggers};
 
 /// For KEDA it is as idle as for us: below one replica is not its business.
-fn scaled_object(echo: &Echo) -> Value {
+pub(super) fn scaled_object(echo: &Echo) -> Value {
     let server = format!("http://{}:{}", layout::CONTROL_PLANE, prometheus::PORT);
     json!({"spec": {
         "scaleTargetRef": {"name": echo.name},
@@ -21,14 +21,14 @@ fn scaled_object(echo: &Echo) -> Value {
     }})
 }
 
-fn held(echo: &Echo, query: &str) -> Value {
+pub(super) fn held(echo: &Echo, query: &str) -> Value {
     let mut elasti = triggers::with_query(echo, query);
     elasti["spec"]["autoscaler"] = json!({"type": "keda", "name": echo.name});
     elasti
 }
 
 /// The annotations by which KEDA is told, and ours.
-async fn pause(bed: &Bed, echo: &Echo) -> [Option<String>; 3] {
+pub(super) async fn pause(bed: &Bed, echo: &Echo) -> [Option<String>; 3] {
     let object = bed.objects.get(Kind::ScaledObject, echo.name).await;
     [
         names::KEDA_PAUSED_ANNOTATION,
@@ -126,7 +126,7 @@ async fn is_written_after(bed: &Bed, echo: &Echo, last: &Value) -> Value {
     .await
 }
 
-fn echo_without_triggers(echo: &Echo) -> Value {
+pub(super) fn echo_without_triggers(echo: &Echo) -> Value {
     let mut elasti = held(echo, "vector(0)");
     elasti["spec"]["triggers"] = json!([]);
     elasti

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// The nodes of Weir's pods of this part.
-async fn nodes_of(bed: &Bed, part: &str) -> Vec<String> {
+pub(super) async fn nodes_of(bed: &Bed, part: &str) -> Vec<String> {
     let labels = format!("app.kubernetes.io/component={part}");
     let pods = bed.weir.list(Kind::Pod, &labels).await;
     let node = |pod: &Value| pod["spec"]["nodeName"].as_str().map(str::to_owned);

@@ -20,6 +20,8 @@ pub(super) struct Settings {
     pub(super) operator: &'static [&'static str],
     /// Flags of the resolver, of which there is one.
     pub(super) resolver: &'static [&'static str],
+    /// What is said to `weir manifests` as well.
+    pub(super) manifests: &'static [&'static str],
 }
 
 /// It, until it is dropped; then the usual operators work again.
@@ -61,20 +63,18 @@ impl Drop for Second {
 
 fn install_second(cluster: TestCluster, image: &str, watched: &str, settings: Settings) -> Second {
     let namespace = format!("{watched}-weir");
-    let mut objects = install::printed(
-        image,
-        &[
-            "--crds=false",
-            "--operator-replicas=1",
-            "--resolver-replicas=1",
-            // What is limited is limited in each process.
-            "--resolver-siblings=false",
-            "--namespace",
-            &namespace,
-            "--watch-namespace",
-            watched,
-        ],
-    );
+    let arguments = [
+        "--crds=false",
+        "--operator-replicas=1",
+        "--resolver-replicas=1",
+        // What is limited is limited in each process.
+        "--resolver-siblings=false",
+        "--namespace",
+        &namespace,
+        "--watch-namespace",
+        watched,
+    ];
+    let mut objects = install::printed(image, &[&arguments, settings.manifests].concat());
     add_flags(&mut objects, "weir-operator", settings.operator);
     add_flags(&mut objects, "weir-resolver", settings.resolver);
     let items = objects["items"].as_array().expect("a list");

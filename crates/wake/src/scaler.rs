@@ -1,16 +1,13 @@
-//! The autoscalers of a target: KEDA's ScaledObject and Kubernetes' own.
+//! KEDA's ScaledObject: whose pause it has, and our fences on it.
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use kube::{CustomResource, ResourceExt};
 use serde::{Deserialize, Serialize};
 use weir_api::hold::names::{
-    KEDA_PAUSED, KEDA_PAUSED_ANNOTATION, KEDA_PAUSED_REPLICAS, KEDA_PAUSED_REPLICAS_ANNOTATION,
-    PAUSED_BY_ANNOTATION,
+    FENCE_PREFIX, KEDA_PAUSED, KEDA_PAUSED_ANNOTATION, KEDA_PAUSED_REPLICAS,
+    KEDA_PAUSED_REPLICAS_ANNOTATION, PAUSED_BY_ANNOTATION,
 };
-
-use super::workload::fences;
 use weir_hold::facts::{Pause, Version};
 
 /// A ScaledObject; all that is read of it are its annotations.
@@ -39,13 +36,6 @@ pub struct Scaler {
     pub paused_replicas: Option<String>,
     /// Our fences on it, by their key.
     pub fences: BTreeMap<String, String>,
-}
-
-/// What of a HorizontalPodAutoscaler matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hpa {
-    /// It may scale to zero by itself.
-    pub reaches_zero: bool,
 }
 
 impl Scaler {
@@ -81,14 +71,13 @@ impl Scaler {
     }
 }
 
-impl Hpa {
-    /// What matters of this one.
-    pub fn of(object: &HorizontalPodAutoscaler) -> Self {
-        let least = object.spec.as_ref().and_then(|spec| spec.min_replicas);
-        Self {
-            reaches_zero: least == Some(0),
-        }
-    }
+/// Our fences on an object.
+pub fn fences(object: &impl ResourceExt) -> BTreeMap<String, String> {
+    let annotations = object.annotations().iter();
+    annotations
+        .filter(|(key, _)| key.starts_with(FENCE_PREFIX))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
 //! How the API server is asked for a kind that is not known beforehand: by its discovery, once.
 
-use std::{collections::HashMap, sync::Mutex};
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use kube::{Client, api::ApiResource, core::GroupVersionKind, discovery::pinned_kind};
 
-use super::{context::lock, sight::Kind};
+use crate::kind::Kind;
 
 /// Kinds that are remembered; whoever names more makes us ask again.
 const MOST: usize = 64;
@@ -30,7 +33,7 @@ impl Kinds {
             Kind::Other(other) => other,
             watched => return Ok(watched.resource()),
         };
-        if let Some(known) = lock(&self.known).get(kind) {
+        if let Some(known) = self.known().get(kind) {
             return Ok(Some(known.clone()));
         }
         let (group, version) = other.group_and_version();
@@ -41,11 +44,16 @@ impl Kinds {
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
             Err(error) => return Err(error),
         };
-        let mut known = lock(&self.known);
+        let mut known = self.known();
         if known.len() >= MOST {
             known.clear();
         }
         known.insert(kind.clone(), found.clone());
         Ok(Some(found))
+    }
+
+    /// Never kept across an await.
+    fn known(&self) -> MutexGuard<'_, HashMap<Kind, ApiResource>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
