@@ -30,7 +30,7 @@ pub const UID_LABEL: &str = "elasti.truefoundry.com/elastiservice-uid";
 pub const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
 /// Label that tells Kubernetes' own EndpointSlice controller to leave a slice alone.
 pub const SLICE_MANAGED_BY_LABEL: &str = "endpointslice.kubernetes.io/managed-by";
-/// Value of [`SLICE_MANAGED_BY_LABEL`] on the operator's slices; resolvers tell ours by it.
+/// Value of [`SLICE_MANAGED_BY_LABEL`] on the operator's slices; see [`leads_to_resolvers`].
 pub const SLICE_MANAGED_BY: &str = "weir";
 
 /// Annotation that pauses a KEDA ScaledObject; read by KEDA.
@@ -98,6 +98,22 @@ pub fn resolver_slice(service: &str, family: AddressFamily) -> String {
     hashed("elasti-", service, middle, suffix, DNS_SUBDOMAIN_MAX_LENGTH)
 }
 
+/// Whether an EndpointSlice of this Service leads to resolvers and not to pods. Ours say so by [`SLICE_MANAGED_BY_LABEL`]. The
+/// peers' say it by their name alone, which is the same as ours: one that they left must be taken for what it is, and taken
+/// over.
+pub fn leads_to_resolvers(slice: &str, service: &str, managed_by: Option<&str>) -> bool {
+    match managed_by {
+        Some(by) => by == SLICE_MANAGED_BY,
+        // The names are compared only where they may be the same, since a hash is in them.
+        None => {
+            slice.starts_with("elasti-")
+                && [AddressFamily::V4, AddressFamily::V6]
+                    .iter()
+                    .any(|family| resolver_slice(service, *family) == slice)
+        }
+    }
+}
+
 /// Annotation on a target or a ScaledObject with the start of the drain that an `ElastiService` undid
 /// last: writing it changes the object's version, so that what was sent for that drain fails. One key
 /// for each `ElastiService`, since several may share a target.
@@ -138,6 +154,26 @@ mod tests {
             resolver_slice("httpbin", AddressFamily::V6),
             format!("{slice}-v6")
         );
+    }
+
+    #[test]
+    fn a_slice_leads_to_resolvers_by_its_label_or_by_the_peers_name() {
+        let name = resolver_slice("httpbin", AddressFamily::V4);
+        let pods = Some("endpointslice-controller.k8s.io");
+        for (slice, managed_by, expected) in [
+            (&*name, Some(SLICE_MANAGED_BY), true),
+            ("any", Some(SLICE_MANAGED_BY), true),
+            (&*name, None, true),
+            (&*resolver_slice("httpbin", AddressFamily::V6), None, true),
+            (&*name, pods, false),
+            // Another Service's, and a user's own.
+            (&*resolver_slice("other", AddressFamily::V4), None, false),
+            ("elasti-httpbin", None, false),
+            ("httpbin-x7k2p", None, false),
+        ] {
+            let is = leads_to_resolvers(slice, "httpbin", managed_by);
+            assert_eq!(is, expected, "{slice} {managed_by:?}");
+        }
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub struct Around<'a> {
     pub wake_asked: bool,
     /// It is let go, though it is not deleted.
     pub is_refused: bool,
+    /// Another one holds the Service.
+    pub is_outranked: bool,
     /// Its namespace is going as well.
     pub namespace_ends: bool,
     /// The resolvers' shared port.
@@ -162,9 +164,12 @@ pub fn endpoints(sight: &Sight) -> BTreeMap<IpAddr, Version> {
 
 /// One with wrong ports leads nowhere: it counts as one without resolvers, and is made anew.
 fn slice(sight: &Sight, around: &Around<'_>) -> Option<Slice> {
-    // Where another one holds the Service, the slice is that one's.
     let uid = sight.object.uid();
-    let slice = our_slice(sight).filter(|slice| !around.is_refused || slice.derived_from == uid)?;
+    // Where another one holds the Service, the slice is that one's. One that is nobody's was left by the older operator.
+    let is_its = |slice: &&SliceSight| {
+        slice.derived_from == uid || slice.derived_from.is_none() && !around.is_outranked
+    };
+    let slice = our_slice(sight).filter(|slice| !around.is_refused || is_its(slice))?;
     let service = sight.service.as_ref()?;
     let allotted = sight.object.status.as_ref();
     let allotted = allotted.map_or(&[][..], |status| &status.ports);

@@ -15,7 +15,9 @@ use k8s_openapi::api::{
 use kube::ResourceExt;
 use weir_api::hold::{
     ElastiService,
-    names::{AddressFamily, SERVICE_NAME_LABEL, SLICE_MANAGED_BY, SLICE_MANAGED_BY_LABEL, metrics},
+    names::{
+        AddressFamily, SERVICE_NAME_LABEL, SLICE_MANAGED_BY_LABEL, leads_to_resolvers, metrics,
+    },
 };
 use weir_role::cluster::ObjectId;
 
@@ -165,9 +167,8 @@ impl SliceFacts {
     pub(super) fn of(object: &EndpointSlice) -> Option<Self> {
         let labels = object.labels();
         let service = labels.get(SERVICE_NAME_LABEL)?;
-        let ours = labels
-            .get(SLICE_MANAGED_BY_LABEL)
-            .is_some_and(|by| by == SLICE_MANAGED_BY);
+        let by = labels.get(SLICE_MANAGED_BY_LABEL);
+        let ours = leads_to_resolvers(&object.name_any(), service, by.map(String::as_str));
         let family = match object.address_type.as_str() {
             family if family == AddressFamily::V4.as_str() => Some(AddressFamily::V4),
             family if family == AddressFamily::V6.as_str() => Some(AddressFamily::V6),

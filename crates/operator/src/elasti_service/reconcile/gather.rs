@@ -7,7 +7,10 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use weir_api::{
     finding::Finding,
-    hold::{InForce, names::private_service},
+    hold::{
+        InForce,
+        names::{private_service, report::ConditionType},
+    },
 };
 use weir_hold::{
     Facts,
@@ -151,10 +154,15 @@ impl Gathered {
             group_names: &names,
             wake_asked: context.is_wake_asked(&self.id),
             is_refused: matches!(self.judgement, Judgement::Refused(_)),
+            is_outranked: self.is_told(ConditionType::ServiceHeldByAnother),
             namespace_ends: self.namespace_ends,
             shared_port: context.shared_port,
         };
         dereference::facts(sight, &around)
+    }
+
+    fn is_told(&self, kind: ConditionType) -> bool {
+        self.told.iter().any(|told| told.kind == kind)
     }
 
     fn group_names(&self) -> Vec<String> {
@@ -209,6 +217,7 @@ fn other_facts(
         group_names: names,
         wake_asked: context.is_wake_asked(id),
         is_refused: false,
+        is_outranked: false,
         namespace_ends: false,
         shared_port: context.shared_port,
     };
@@ -252,12 +261,15 @@ fn unheld(world: &World, id: &ObjectId, sight: &Sight) -> BTreeSet<String> {
         return BTreeSet::new();
     };
     let selecting = world.selecting(&id.namespace, &target.pod_labels);
+    // The older operator's has no label of ours yet.
+    let private = private_service(&sight.object.spec.service);
     selecting
         .into_iter()
         .filter(|service| {
-            let is_ours = world
-                .service(service)
-                .is_some_and(|service| service.derived_from.is_some());
+            let is_ours = *service.name == *private
+                || world
+                    .service(service)
+                    .is_some_and(|service| service.derived_from.is_some());
             !is_ours && world.holder(service).is_none()
         })
         .map(|service| service.name.to_string())

@@ -45,7 +45,7 @@ pub(super) async fn before(context: &Context, gathered: &Gathered) -> Result<boo
         let wanted = private::build(object, service);
         let actual = gathered.private.as_deref();
         if !actual.is_some_and(|actual| private::is_right(actual, &wanted)) {
-            context.hands.apply_private_service(&wanted).await?;
+            context.hands.put_private_service(&wanted).await?;
         }
     }
     Ok(false)
