@@ -12,6 +12,8 @@ pub struct Options {
     pub image: String,
     /// Only these namespaces are watched, with Roles instead of ClusterRoles; empty: all.
     pub watch_namespaces: Vec<String>,
+    /// Where an operator of KubeElasti may still run, whose end is waited for.
+    pub peer_namespaces: Vec<String>,
     /// How many operators.
     pub operator_replicas: u16,
     /// How many resolvers.
@@ -97,7 +99,11 @@ pub enum OptionsError {
 impl Options {
     /// Says what is wrong, if anything is.
     pub fn check(&self) -> Result<(), OptionsError> {
-        for namespace in self.watch_namespaces.iter().chain([&self.namespace]) {
+        let watched = self.watch_namespaces.iter();
+        for namespace in watched
+            .chain(&self.peer_namespaces)
+            .chain([&self.namespace])
+        {
             check_dns_label(namespace)
                 .map_err(|error| OptionsError::Namespace(namespace.clone(), error))?;
         }
@@ -150,6 +156,18 @@ impl Options {
         all.dedup();
         Some(all)
     }
+
+    /// Where the older operator may run, each namespace once, without our own: there the operator looks anyway.
+    pub(crate) fn peers(&self) -> Vec<&str> {
+        let others = self.peer_namespaces.iter();
+        let mut all: Vec<&str> = others
+            .filter(|namespace| **namespace != self.namespace)
+            .map(|it| &**it)
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
 }
 
 #[cfg(test)]
@@ -167,6 +185,7 @@ mod tests {
         };
         assert!(wrong(|it| it.namespace = "Weir".into()).contains("`Weir`"));
         assert!(wrong(|it| it.watch_namespaces = vec!["a b".into()]).contains("`a b`"));
+        assert!(wrong(|it| it.peer_namespaces = vec!["a/b".into()]).contains("`a/b`"));
         assert!(wrong(|it| it.image = " ".into()).contains("image"));
         assert!(wrong(|it| it.resolver_replicas = 0).contains("one resolver"));
     }

@@ -48,6 +48,11 @@ pub(crate) struct ManifestsArgs {
     #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
     watch_namespace: Vec<String>,
 
+    /// Where an operator of KubeElasti still runs: ours waits until it has ended, and may read its Lease; may be given several
+    /// times, or as a list with commas
+    #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
+    peer_namespace: Vec<String>,
+
     /// How many operators; one leads, all of them wake
     #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100))]
     operator_replicas: u16,
@@ -126,6 +131,7 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         namespace,
         image,
         watch_namespace,
+        peer_namespace,
         operator_replicas,
         resolver_replicas,
         resolver_siblings,
@@ -152,6 +158,7 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         namespace,
         image,
         watch_namespaces: watch_namespace,
+        peer_namespaces: peer_namespace,
         operator_replicas,
         resolver_replicas,
         resolver_siblings,

@@ -13,6 +13,7 @@ pub(crate) fn options() -> Options {
         namespace: "weir".to_owned(),
         image: "weir:1".to_owned(),
         watch_namespaces: Vec::new(),
+        peer_namespaces: Vec::new(),
         operator_replicas: 2,
         resolver_replicas: 2,
         resolver_siblings: true,
@@ -134,6 +135,37 @@ fn siblings_share_all_but_their_internal_ports_and_one_alone_has_none() {
     let one = containers(false);
     assert_eq!(one.len(), 1);
     assert!(!one[0]["args"].to_string().contains("sibling"));
+}
+
+/// One Lease, to be looked at, and nothing else.
+#[test]
+fn where_an_older_operator_may_run_only_its_lease_can_be_read() {
+    let mut options = options();
+    options.peer_namespaces = ["elasti", "weir", "elasti"].map(str::to_owned).to_vec();
+    let all = values(&hold::objects(&options));
+    let elsewhere: Vec<&Value> = all
+        .iter()
+        .filter(|it| it["metadata"]["namespace"] == "elasti")
+        .collect();
+    assert_eq!(elsewhere.len(), 2, "a Role and its RoleBinding");
+    let rules = serde_json::json!([{
+        "apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+        "resourceNames": ["acf50383.truefoundry.io"], "verbs": ["get"],
+    }]);
+    assert_eq!(elsewhere[0]["rules"], rules);
+    let deployments = of_kind(&all, "Deployment");
+    let told = |name: &str| {
+        let found = deployments.iter().find(|it| it["metadata"]["name"] == name);
+        found
+            .expect("a Deployment")
+            .pointer("/spec/template/spec/containers/0/args")
+            .cloned()
+    };
+    let flags = |name: &str| {
+        let args = told(name).unwrap_or_default().to_string();
+        args.matches("--peer-namespace=").count()
+    };
+    assert_eq!((flags("weir-operator"), flags("weir-resolver")), (1, 0));
 }
 
 fn any_options() -> impl Strategy<Value = Options> {
