@@ -4,7 +4,9 @@
 
 mod examples;
 mod manifests;
+mod migration;
 mod place;
+mod programs;
 mod status;
 
 use std::io::Write;
