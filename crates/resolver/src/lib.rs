@@ -11,6 +11,7 @@ pub mod probe;
 pub mod request;
 pub mod role;
 pub mod settings;
+pub mod sources;
 pub mod table;
 pub mod targets;
 pub mod view;

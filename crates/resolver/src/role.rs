@@ -43,6 +43,7 @@ use crate::{
     metrics::Metrics,
     request::Guide,
     settings::Settings,
+    sources::Sources,
     table::Table,
     view::ServiceId,
     wake::{Wake, WakeHandle, WakeSettings, client::OperatorClient},
@@ -187,6 +188,7 @@ impl Parts {
             proxy_port: AtomicU16::new(settings.listen.proxy_port),
             header_for_host: settings.header_for_host.clone(),
             cluster_domain: settings.cluster_domain.clone(),
+            sources: Sources::new(settings.listen.allow_from.clone(), Arc::clone(&metrics)),
         });
         let life = Arc::new(Life::default());
         let wire = Wire::start(

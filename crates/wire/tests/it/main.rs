@@ -26,3 +26,4 @@ mod tunnel_end;
 mod tunnel_held;
 mod tunnel_postgres;
 mod tunnel_tls;
+mod unwelcome;
