@@ -1,7 +1,10 @@
 //! What can be chosen about an installation. What is wrong is told before anything is printed.
 
 use thiserror::Error;
-use weir_api::dns::{NameError, check_dns_label};
+use weir_api::{
+    dns::{NameError, check_dns_label},
+    form::cidr::Cidr,
+};
 
 /// What can be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +23,8 @@ pub struct Options {
     pub resolver_replicas: u16,
     /// Whether each of their pods has two, on the same ports.
     pub resolver_siblings: bool,
+    /// The resolvers serve only clients with such addresses; empty: all.
+    pub allow_from: Vec<Cidr>,
     /// Whether the definitions of the resources are among the objects.
     pub crds: bool,
     /// Whether hold is installed.

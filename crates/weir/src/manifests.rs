@@ -3,6 +3,7 @@
 use clap::{ArgAction, Args, ValueEnum, builder::BoolishValueParser};
 use thiserror::Error;
 use weir_api::{
+    form::cidr::Cidr,
     hold::{defaults::RESOLVER_REPLICAS, names::install::NAMESPACE},
     place::{defaults::NODE_EXPORTER_PORT, names::NODE_EXPORTER},
 };
@@ -64,6 +65,11 @@ pub(crate) struct ManifestsArgs {
     /// Whether each of those pods has two resolvers on the same ports: when one is killed, nobody is refused
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true")]
     resolver_siblings: bool,
+
+    /// Resolvers serve only clients with an address in this range, such as 10.0.0.0/8 or 2001:db8::/32; may be given several
+    /// times, or as a list with commas. See `weir resolver --help`
+    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    allow_from: Vec<Cidr>,
 
     /// Where to put the exporters of place; a namespace of their own
     #[arg(long, value_name = "NAMESPACE", default_value = NODE_EXPORTER)]
@@ -135,6 +141,7 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         operator_replicas,
         resolver_replicas,
         resolver_siblings,
+        allow_from,
         node_exporter_namespace,
         node_exporter_image,
         node_exporter_port,
@@ -162,6 +169,7 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         operator_replicas,
         resolver_replicas,
         resolver_siblings,
+        allow_from,
         crds,
         hold: parts.is_empty() || parts.contains(&Part::Hold),
         place,

@@ -17,6 +17,7 @@ pub(crate) fn options() -> Options {
         operator_replicas: 2,
         resolver_replicas: 2,
         resolver_siblings: true,
+        allow_from: Vec::new(),
         crds: false,
         hold: true,
         place: None,
@@ -166,6 +167,24 @@ fn where_an_older_operator_may_run_only_its_lease_can_be_read() {
         args.matches("--peer-namespace=").count()
     };
     assert_eq!((flags("weir-operator"), flags("weir-resolver")), (1, 0));
+}
+
+/// One of two on the same ports that lets others in would let them in every second time.
+#[test]
+fn both_resolvers_of_a_pod_are_told_whom_to_serve() {
+    let mut options = options();
+    let ranges = ["10.0.0.0/8", "fd00::/8"].map(|it| it.parse().expect("a range"));
+    options.allow_from = ranges.to_vec();
+    let all = values(&hold::objects(&options));
+    let mut told = 0;
+    for deployment in of_kind(&all, "Deployment") {
+        let containers = &deployment["spec"]["template"]["spec"]["containers"];
+        for container in containers.as_array().expect("containers") {
+            let text = container["args"].to_string();
+            told += text.matches("\"--allow-from=10.0.0.0/8,fd00::/8\"").count();
+        }
+    }
+    assert_eq!(told, 2);
 }
 
 fn any_options() -> impl Strategy<Value = Options> {
