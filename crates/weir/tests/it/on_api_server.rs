@@ -7,6 +7,7 @@ mod manifests;
 mod migration;
 mod place;
 mod programs;
+mod scoped;
 mod status;
 
 use std::io::Write;
