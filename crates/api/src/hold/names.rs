@@ -10,6 +10,8 @@ pub mod install;
 pub mod metrics;
 pub mod report;
 
+use std::net::IpAddr;
+
 use crate::dns::{DNS_LABEL_MAX_LENGTH, DNS_SUBDOMAIN_MAX_LENGTH, short_hash};
 
 /// API group of the resource; the peers' own, so that existing manifests work.
@@ -72,6 +74,17 @@ pub enum AddressFamily {
 }
 
 impl AddressFamily {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::V4, Self::V6];
+
+    /// The one that an address is of.
+    pub const fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Self::V4,
+            IpAddr::V6(_) => Self::V6,
+        }
+    }
+
     /// How `spec.ipFamilies` of a Service and `addressType` of an EndpointSlice spell it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -107,7 +120,7 @@ pub fn leads_to_resolvers(slice: &str, service: &str, managed_by: Option<&str>) 
         // The names are compared only where they may be the same, since a hash is in them.
         None => {
             slice.starts_with("elasti-")
-                && [AddressFamily::V4, AddressFamily::V6]
+                && AddressFamily::ALL
                     .iter()
                     .any(|family| resolver_slice(service, *family) == slice)
         }
