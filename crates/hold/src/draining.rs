@@ -124,9 +124,14 @@ fn cut_over(view: &View<'_>) -> CutOver {
             None => CutOver::NotSeen,
         };
     }
-    let seen = view.memory.drain.as_ref().and_then(|drain| drain.seen);
+    let drain = view.memory.drain.as_ref();
+    let seen = drain.and_then(|drain| drain.seen.as_ref());
     // Seen by a resolver that has gone since, it says nothing about those that are there.
-    let counted = seen.and_then(|(resolver, at)| Some(*standing.get(&resolver)?.max(&at)));
+    let counted = seen.and_then(|(resolvers, at)| {
+        let since = resolvers.iter().map(|resolver| standing.get(resolver));
+        let since: Vec<&Timestamp> = since.collect::<Option<_>>()?;
+        since.into_iter().max().map(|since| *since.max(at))
+    });
     match counted {
         Some(moment) => CutOver::OverlapsUntil(after(moment, view.settings.sync_period)),
         None if give_up_at(view) <= view.now => CutOver::GivenUp,

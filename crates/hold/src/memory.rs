@@ -43,8 +43,8 @@ pub(super) struct Drain {
     pub(super) target: Option<Watched>,
     /// The autoscaler, until we pause it ourselves.
     pub(super) autoscaler: Option<Watched>,
-    /// The resolver that saw the silent connection, and when.
-    pub(super) seen: Option<(IpAddr, Timestamp)>,
+    /// The resolvers that saw the silent connections, by each of the Service's addresses one, and when.
+    pub(super) seen: Option<(BTreeSet<IpAddr>, Timestamp)>,
 }
 
 /// An object that is to be written at the end of a drain.
@@ -127,10 +127,11 @@ impl Memory {
         self.no_slice = None;
     }
 
-    /// A resolver reported the silent connection that was opened for the present drain.
-    pub fn cut_over_seen(&mut self, resolver: IpAddr, at: Timestamp) {
+    /// These resolvers reported the silent connections that were opened for the present drain, one by each of the Service's
+    /// addresses.
+    pub fn cut_over_seen(&mut self, by: impl IntoIterator<Item = IpAddr>, at: Timestamp) {
         if let Some(drain) = &mut self.drain {
-            drain.seen = Some((resolver, at));
+            drain.seen = Some((by.into_iter().collect(), at));
         }
     }
 

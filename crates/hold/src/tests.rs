@@ -220,6 +220,33 @@ fn without_resolvers_a_sleeping_target_wakes() {
     assert_eq!(then.step, Step::StorePhase(Phase::Waking));
 }
 
+/// By each of the Service's addresses a resolver saw it; all of them must be there still.
+#[test]
+fn a_way_whose_resolver_has_gone_is_not_cut_over_though_the_other_is() {
+    let (mut facts, settings) = (in_phase(awake(), Phase::Draining), Settings::default());
+    facts.resolvers.insert(address("2001:db8::1"), Knows::Yes);
+    facts.slice = Some(Slice {
+        resolvers: facts.usable_resolvers(),
+        version: version("9,10"),
+        mark: facts.stored.map(|stored| stored.since),
+    });
+    let both = [address("10.0.1.1"), address("2001:db8::1")];
+    let mut memory = Memory::default();
+    memory.see(&facts, at(NOW));
+    memory.cut_over_seen(both, at(NOW));
+    let step =
+        |facts: &Facts, memory: &Memory, now: i64| next(facts, memory, &settings, at(now)).step;
+    assert_eq!(step(&facts, &memory, NOW), Step::Rest, "the overlap");
+    facts.resolvers.remove(&both[1]);
+    if let Some(slice) = &mut facts.slice {
+        slice.resolvers.remove(&both[1]);
+    }
+    memory.see(&facts, at(NOW + 1));
+    assert_eq!(step(&facts, &memory, NOW + 1), Step::ProbeCutOver);
+    memory.cut_over_seen([both[0]], at(NOW + 1));
+    assert_eq!(step(&facts, &memory, NOW + 1), Step::Rest);
+}
+
 #[test]
 fn a_wake_unpauses_ours_and_the_peers_but_not_the_users() {
     let waking = in_phase(asleep(), Phase::Waking);
@@ -247,7 +274,7 @@ fn a_group_is_put_to_sleep_together() {
     let probe = next(&facts, &memory, &settings, at(NOW));
     assert_eq!(probe.step, Step::ProbeCutOver);
     assert_eq!(probe.look_again, Some(at(NOW + 10)));
-    memory.cut_over_seen(address("10.0.1.1"), at(NOW));
+    memory.cut_over_seen([address("10.0.1.1")], at(NOW));
     let overlap = next(&facts, &memory, &settings, at(NOW));
     assert_eq!(
         (overlap.step, overlap.look_again),

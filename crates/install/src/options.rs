@@ -1,7 +1,10 @@
 //! What can be chosen about an installation. What is wrong is told before anything is printed.
 
 use thiserror::Error;
-use weir_api::dns::{NameError, check_dns_label};
+use weir_api::{
+    dns::{NameError, check_dns_label},
+    form::cidr::Cidr,
+};
 
 /// What can be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +15,8 @@ pub struct Options {
     pub image: String,
     /// Only these namespaces are watched, with Roles instead of ClusterRoles; empty: all.
     pub watch_namespaces: Vec<String>,
+    /// Where an operator of KubeElasti may still run, whose end is waited for.
+    pub peer_namespaces: Vec<String>,
     /// How many operators.
     pub operator_replicas: u16,
     /// How many resolvers.
@@ -20,6 +25,8 @@ pub struct Options {
     pub resolver_siblings: bool,
     /// Whether resolvers may wake what sleeps by themselves when no operator answers.
     pub resolver_may_scale: bool,
+    /// The resolvers serve only clients with such addresses; empty: all.
+    pub allow_from: Vec<Cidr>,
     /// Whether the definitions of the resources are among the objects.
     pub crds: bool,
     /// Whether hold is installed.
@@ -99,7 +106,11 @@ pub enum OptionsError {
 impl Options {
     /// Says what is wrong, if anything is.
     pub fn check(&self) -> Result<(), OptionsError> {
-        for namespace in self.watch_namespaces.iter().chain([&self.namespace]) {
+        let watched = self.watch_namespaces.iter();
+        for namespace in watched
+            .chain(&self.peer_namespaces)
+            .chain([&self.namespace])
+        {
             check_dns_label(namespace)
                 .map_err(|error| OptionsError::Namespace(namespace.clone(), error))?;
         }
@@ -152,6 +163,18 @@ impl Options {
         all.dedup();
         Some(all)
     }
+
+    /// Where the older operator may run, each namespace once, without our own: there the operator looks anyway.
+    pub(crate) fn peers(&self) -> Vec<&str> {
+        let others = self.peer_namespaces.iter();
+        let mut all: Vec<&str> = others
+            .filter(|namespace| **namespace != self.namespace)
+            .map(|it| &**it)
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
 }
 
 #[cfg(test)]
@@ -169,6 +192,7 @@ mod tests {
         };
         assert!(wrong(|it| it.namespace = "Weir".into()).contains("`Weir`"));
         assert!(wrong(|it| it.watch_namespaces = vec!["a b".into()]).contains("`a b`"));
+        assert!(wrong(|it| it.peer_namespaces = vec!["a/b".into()]).contains("`a/b`"));
         assert!(wrong(|it| it.image = " ".into()).contains("image"));
         assert!(wrong(|it| it.resolver_replicas = 0).contains("one resolver"));
     }

@@ -118,7 +118,7 @@ fn api_server(programs: &Programs, state_directory: &Path, ports: Ports, reach: 
     arguments.extend([
         flag("etcd-servers", &format!("http://127.0.0.1:{}", ports.etcd)),
         flag("secure-port", &ports.api_server.to_string()),
-        flag("service-cluster-ip-range", "10.96.0.0/16"),
+        flag("service-cluster-ip-range", cluster_ips(reach)),
         flag("authorization-mode", "Node,RBAC"),
         flag("enable-admission-plugins", "NodeRestriction"),
         flag("allow-privileged", "true"),
@@ -145,6 +145,14 @@ fn api_server(programs: &Programs, state_directory: &Path, ports: Ports, reach: 
         program: programs.kube_apiserver.clone(),
         arguments,
         ready: Ready::Api(ports.api_server, "/readyz"),
+    }
+}
+
+/// Of one family, unless something asks for both: then Services of both families can be made where no node has to lead to them.
+fn cluster_ips(reach: Reach) -> &'static str {
+    match reach {
+        Reach::Loopback => "10.96.0.0/16,fd00:10:96::/112",
+        Reach::Nodes(_) => "10.96.0.0/16",
     }
 }
 

@@ -21,6 +21,7 @@ mod tests;
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
+    hash::Hash,
     mem,
     net::SocketAddr,
     sync::Arc,
@@ -356,7 +357,13 @@ impl Index {
             return Arc::default();
         }
         let listed = slices.flat_map(|slice| slice.starting(port));
+        let listed: Vec<_> = listed
+            .map(|(it, at)| ((at, Some(&it.uid)), (it, at)))
+            .collect();
+        let once = once_for_each_pod(listed.iter().map(|(key, _)| *key).collect());
+        let listed = listed.into_iter().map(|(_, it)| it);
         let mut starting: Vec<Starting> = listed
+            .filter(|(_, address)| once.contains(address))
             .filter_map(|(endpoint, address)| {
                 let pod = Arc::clone(self.pods.of(id, endpoint)?);
                 Some(Starting { address, pod })
@@ -376,10 +383,9 @@ impl Index {
         let mut ports = Vec::with_capacity(facts.ports.len());
         for (index, port) in facts.ports.iter().enumerate() {
             let allotted = claim.allotted(&port.name);
-            let mut endpoints: Vec<SocketAddr> = slices()
-                .filter(|slice| !slice.ours)
-                .flat_map(|slice| slice.endpoints(&port.name))
-                .collect();
+            let theirs = slices().filter(|slice| !slice.ours);
+            let listed = theirs.flat_map(|slice| slice.endpoints(&port.name));
+            let mut endpoints = once_for_each_pod(listed.collect());
             endpoints.sort_unstable();
             endpoints.dedup();
             ports.push(PortView {
@@ -401,6 +407,20 @@ impl Index {
             switched: ready && !slices().any(|slice| slice.ours),
         })
     }
+}
+
+/// Of a pod with addresses of two families one, or it would be sent twice as much as others: that of IPv4, which is there
+/// also where this machine has no IPv6.
+fn once_for_each_pod<P: Copy + Eq + Hash>(listed: Vec<(SocketAddr, Option<P>)>) -> Vec<SocketAddr> {
+    let of_ipv4 = listed.iter().filter(|(address, _)| address.is_ipv4());
+    let of_ipv4 = of_ipv4.filter_map(|(address, pod)| Some(((*pod)?, address.port())));
+    let of_ipv4: HashSet<(P, u16)> = of_ipv4.collect();
+    let counts = |(address, pod): &(SocketAddr, Option<P>)| {
+        let has_other = |pod| of_ipv4.contains(&(pod, address.port()));
+        address.is_ipv4() || !pod.is_some_and(has_other)
+    };
+    let once = listed.into_iter().filter(counts);
+    once.map(|(address, _)| address).collect()
 }
 
 /// What is known within the scope of a list, but is not in it.

@@ -12,6 +12,7 @@ pub mod reach;
 pub mod request;
 pub mod role;
 pub mod settings;
+pub mod sources;
 pub mod table;
 pub mod targets;
 pub mod view;

@@ -1,9 +1,12 @@
 //! What a request is for: the phase *identify* of [`weir_wire`], by the port that it came to or, on the shared port, by
 //! the host that it names.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU16, Ordering},
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicU16, Ordering},
+    },
 };
 
 use http::{
@@ -20,6 +23,7 @@ use weir_wire::{
 use crate::{
     host,
     metrics::{Extraction, Metrics},
+    sources::Sources,
     table::{Route, Routes, Table},
 };
 
@@ -35,9 +39,19 @@ pub struct Guide {
     pub header_for_host: Option<HeaderName>,
     /// The cluster's domain.
     pub cluster_domain: String,
+    /// Who is served.
+    pub sources: Sources,
 }
 
 impl Site for Guide {
+    fn admits(&self, address: IpAddr) -> bool {
+        self.sources.admit(address)
+    }
+
+    fn turned_away(&self, peer: SocketAddr) {
+        self.sources.turned_away(peer);
+    }
+
     fn identify(&self, arrival: &Arrival<'_>) -> Result<Arc<Backend>, Instead> {
         let routes = self.table.routes.load();
         let route = if arrival.port == self.proxy_port.load(Ordering::Relaxed) {

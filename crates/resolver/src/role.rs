@@ -47,6 +47,7 @@ use crate::{
     reach,
     request::Guide,
     settings::{Operator, Settings, Source},
+    sources::Sources,
     table::Table,
     view::ServiceId,
     wake::{ByOurselves, Wake, WakeHandle, WakeSettings, client::OperatorClient, scaler::Scaler},
@@ -199,6 +200,7 @@ impl Parts {
             proxy_port: AtomicU16::new(settings.listen.proxy_port),
             header_for_host: settings.header_for_host.clone(),
             cluster_domain: settings.cluster_domain.clone(),
+            sources: Sources::new(settings.listen.allow_from.clone(), Arc::clone(&metrics)),
         });
         let life = Arc::new(Life::default());
         let wire = Wire::start(

@@ -11,12 +11,18 @@ use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, thread, time::Duration}
 
 use http::{HeaderName, Uri};
 use thiserror::Error;
-use weir_api::hold::{
-    defaults::SHUTDOWN_REFUSE_BEFORE_END,
-    names::environment::{ACCEPTED_AND_IGNORED, RESOLVER_NAMESPACE},
+use weir_api::{
+    form::cidr::Cidr,
+    hold::{
+        defaults::SHUTDOWN_REFUSE_BEFORE_END,
+        names::environment::{ACCEPTED_AND_IGNORED, RESOLVER_NAMESPACE},
+    },
 };
 
 pub use args::ResolverArgs;
+
+/// Ranges of addresses that `--allow-from` may have.
+const MOST_RANGES: usize = 1000;
 
 /// How the resolver behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +70,8 @@ pub struct Listen {
     pub per_service_ports: bool,
     /// The most connections of clients, over all ports; none: as many as the limit of open files allows.
     pub max_connections: Option<usize>,
+    /// Only clients with such addresses are served; empty: all.
+    pub allow_from: Vec<Cidr>,
 }
 
 /// Where the resolver learns of services.
@@ -151,6 +159,11 @@ pub enum SettingsError {
     /// The sibling's port is ours.
     #[error("--sibling-port {0} must be another resolver's internal port, not one of our own")]
     SiblingPort(u16),
+    /// Each is compared with each client's address.
+    #[error(
+        "--allow-from has {0} ranges, and at most {MOST_RANGES} can be given; write fewer that are wider"
+    )]
+    TooManyRanges(usize),
     /// Half of an address.
     #[error(
         "the operator's namespace and its Service are needed together; set both, or --operator-url"
@@ -182,6 +195,7 @@ impl Settings {
             bind_address,
             per_service_ports,
             max_connections,
+            allow_from,
             targets,
             kubeconfig,
             watch_namespace,
@@ -221,6 +235,9 @@ impl Settings {
             sibling_port.filter(|port| [0, proxy_port, internal_port].contains(port))
         {
             return Err(SettingsError::SiblingPort(port));
+        }
+        if allow_from.len() > MOST_RANGES {
+            return Err(SettingsError::TooManyRanges(allow_from.len()));
         }
         let cluster_domain = cluster_domain.trim_matches('.').to_ascii_lowercase();
         let operator_service = match (operator_namespace, operator_service) {
@@ -262,6 +279,7 @@ impl Settings {
                 sibling_port,
                 per_service_ports,
                 max_connections,
+                allow_from,
             },
             source,
             header_for_host: header_for_host.0,

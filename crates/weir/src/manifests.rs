@@ -3,6 +3,7 @@
 use clap::{ArgAction, Args, ValueEnum, builder::BoolishValueParser};
 use thiserror::Error;
 use weir_api::{
+    form::cidr::Cidr,
     hold::{defaults::RESOLVER_REPLICAS, names::install::NAMESPACE},
     place::{defaults::NODE_EXPORTER_PORT, names::NODE_EXPORTER},
 };
@@ -48,6 +49,11 @@ pub(crate) struct ManifestsArgs {
     #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
     watch_namespace: Vec<String>,
 
+    /// Where an operator of KubeElasti still runs: ours waits until it has ended, and may read its Lease; may be given several
+    /// times, or as a list with commas
+    #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
+    peer_namespace: Vec<String>,
+
     /// How many operators; one leads, all of them wake
     #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100))]
     operator_replicas: u16,
@@ -63,6 +69,10 @@ pub(crate) struct ManifestsArgs {
     /// Let resolvers wake what sleeps by themselves when no operator answers, with the rights that this takes
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     resolver_may_scale: bool,
+    /// Resolvers serve only clients with an address in this range, such as 10.0.0.0/8 or 2001:db8::/32; may be given several
+    /// times, or as a list with commas. See `weir resolver --help`
+    #[arg(long, value_name = "CIDR", value_delimiter = ',')]
+    allow_from: Vec<Cidr>,
 
     /// Where to put the exporters of place; a namespace of their own
     #[arg(long, value_name = "NAMESPACE", default_value = NODE_EXPORTER)]
@@ -130,10 +140,12 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         namespace,
         image,
         watch_namespace,
+        peer_namespace,
         operator_replicas,
         resolver_replicas,
         resolver_siblings,
         resolver_may_scale,
+        allow_from,
         node_exporter_namespace,
         node_exporter_image,
         node_exporter_port,
@@ -157,10 +169,12 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         namespace,
         image,
         watch_namespaces: watch_namespace,
+        peer_namespaces: peer_namespace,
         operator_replicas,
         resolver_replicas,
         resolver_siblings,
         resolver_may_scale,
+        allow_from,
         crds,
         hold: parts.is_empty() || parts.contains(&Part::Hold),
         place,

@@ -110,6 +110,7 @@ fn json(answer: &Answer) -> Response<Outgoing> {
 fn grpc(answer: &Answer) -> Response<Outgoing> {
     let status = match answer.status {
         StatusCode::NOT_FOUND => 12,
+        StatusCode::FORBIDDEN => 7,
         StatusCode::BAD_REQUEST | StatusCode::LOOP_DETECTED => 13,
         _ => 14,
     };
@@ -192,6 +193,7 @@ mod tests {
             (502, "14"),
             (504, "14"),
             (404, "12"),
+            (403, "7"),
             (400, "13"),
         ] {
             let answer = Answer::new(StatusCode::from_u16(status).unwrap(), "x", "100 % ä");

@@ -52,6 +52,8 @@ pub(crate) struct ClientConnection {
     pub(crate) address: HeaderValue,
     /// The port that it came to.
     pub(crate) port: u16,
+    /// Its source is one that is served.
+    pub(crate) is_welcome: bool,
     life: Arc<Life>,
     born: Instant,
     /// Requests that are worked on: one at a time in HTTP/1.1, many in HTTP/2.
@@ -93,6 +95,8 @@ pub(crate) struct Clients {
     list: Mutex<List>,
     /// Tunnels that are still in the list.
     listed_tunnels: AtomicUsize,
+    /// Connections whose source is not served, and that are not turned away yet.
+    unwelcome: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -123,9 +127,11 @@ pub(crate) struct Occupied {
 
 /// So many are looked at to find one that can be closed for another.
 const LOOKS: usize = 64;
+/// So many that are not welcome may be here at a time, each for some seconds at most: they must not take the places of others.
+const UNWELCOME: usize = 256;
 
 impl ClientConnection {
-    fn new(peer: SocketAddr, port: u16, life: Arc<Life>) -> Self {
+    fn new(peer: SocketAddr, port: u16, is_welcome: bool, life: Arc<Life>) -> Self {
         let ip = peer.ip().to_canonical();
         Self {
             peer,
@@ -133,6 +139,7 @@ impl ClientConnection {
             address: HeaderValue::try_from(ip.to_string())
                 .unwrap_or_else(|_| HeaderValue::from_static("unknown")),
             port,
+            is_welcome,
             life,
             born: Instant::now(),
             busy: AtomicU32::new(0),
@@ -259,15 +266,17 @@ impl Clients {
             patience,
             list: Mutex::default(),
             listed_tunnels: AtomicUsize::new(0),
+            unwelcome: AtomicUsize::new(0),
         })
     }
 
     /// Lists a new connection. At the limit, the one that has done nothing for longest (of some) is closed for it; if
-    /// all do something there is no room.
+    /// all do something there is no room. For one that is not welcome none is closed, and of those there are only a few.
     pub(crate) fn enter(
         self: &Arc<Self>,
         peer: SocketAddr,
         port: u16,
+        is_welcome: bool,
         life: &Arc<Life>,
     ) -> Option<Entry> {
         let mut list = lock(&self.list);
@@ -276,10 +285,17 @@ impl Clients {
         let unlisted = life.count(Open::Tunnel);
         let unlisted = unlisted.saturating_sub(self.listed_tunnels.load(Ordering::Relaxed));
         let open = listed + unlisted;
-        if open >= self.limit && !list.close_one() {
+        if !is_welcome && self.unwelcome.load(Ordering::Relaxed) >= UNWELCOME {
             return None;
         }
-        let connection = Arc::new(ClientConnection::new(peer, port, Arc::clone(life)));
+        if open >= self.limit && (!is_welcome || !list.close_one()) {
+            return None;
+        }
+        if !is_welcome {
+            self.unwelcome.fetch_add(1, Ordering::Relaxed);
+        }
+        let connection = ClientConnection::new(peer, port, is_welcome, Arc::clone(life));
+        let connection = Arc::new(connection);
         let slot = list.free.pop().unwrap_or_else(|| {
             list.slots.push(None);
             list.slots.len() - 1
@@ -444,6 +460,9 @@ impl Drop for Entry {
         list.slots[self.slot] = None;
         list.free.push(self.slot);
         drop(list);
+        if !self.connection.is_welcome {
+            self.clients.unwelcome.fetch_sub(1, Ordering::Relaxed);
+        }
         self.connection.life.ends(Open::Connection);
     }
 }
@@ -451,6 +470,40 @@ impl Drop for Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_that_are_not_welcome_are_here_at_a_time_and_none_is_closed_for_them() {
+        let minute = Duration::from_mins(1);
+        let patience = Patience {
+            head: minute,
+            silent: minute,
+            idle: minute,
+        };
+        let peer = "192.0.2.1:4000".parse().unwrap();
+        let life = Arc::new(Life::default());
+        let clients = Clients::new(UNWELCOME + 10, patience);
+        let enter = |is_welcome| clients.enter(peer, 80, is_welcome, &life);
+        let mut unwelcome: Vec<Entry> = (0..UNWELCOME).map(|_| enter(false).unwrap()).collect();
+        assert!(enter(false).is_none());
+        let mut welcome: Vec<Entry> = (0..10).map(|_| enter(true).unwrap()).collect();
+        // Its place is given back, but all places are taken now.
+        drop(unwelcome.pop());
+        welcome.push(enter(true).unwrap());
+        assert!(enter(false).is_none());
+        let told = |entries: &[Entry]| {
+            let orders = entries
+                .iter()
+                .map(|it| it.connection.order.load(Ordering::Relaxed));
+            orders.filter(|order| *order == ABORT).count()
+        };
+        assert_eq!(
+            (told(&unwelcome), told(&welcome)),
+            (0, 0),
+            "nobody is sent away for it"
+        );
+        drop(welcome);
+        assert!(enter(false).is_some());
+    }
 
     #[test]
     fn a_silent_client_has_one_address_however_it_came() {
@@ -467,7 +520,11 @@ mod tests {
             "192.0.2.2:4000",
             "[2001:db8::1]:4000",
         ]
-        .map(|peer| clients.enter(peer.parse().unwrap(), 80, &life).unwrap());
+        .map(|peer| {
+            clients
+                .enter(peer.parse().unwrap(), 80, true, &life)
+                .unwrap()
+        });
         let silent = || clients.silent(4000).into_iter();
         let peers: Vec<String> = silent().map(|one| one.peer.to_string()).collect();
         assert_eq!(

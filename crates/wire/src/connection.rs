@@ -29,6 +29,7 @@ use crate::{
     replay::READ_BUFFER,
     shard::Shard,
     sniff::Spoken,
+    unwelcome,
 };
 
 /// What is written in one piece, up to this many bytes.
@@ -67,6 +68,14 @@ async fn try_serve(
     stream.set_nodelay(true)?;
     let settings = shard.shared.settings;
     let said = match shard.shared.site.speaks(connection.port) {
+        spoken if !connection.is_welcome => {
+            let site = &*shard.shared.site;
+            let said = unwelcome::first_words(&mut stream, connection, spoken, site).await?;
+            let Some(said) = said else {
+                return Ok(());
+            };
+            said
+        }
         Spoken::Http => Said::default(),
         spoken => {
             let backend = shard.shared.site.lead(connection.port);

@@ -55,9 +55,11 @@ pub(crate) fn exchange(
 
     // Identify.
     let max_head = shard.shared.settings.max_head;
-    let unfit = headers::too_long(&head, max_head).or_else(|| headers::ambiguous(&head));
-    // Who knows where the next request of such a client would begin.
-    let is_last = unfit.is_some() && !is_http2;
+    let unfit = unwelcome(connection)
+        .or_else(|| headers::too_long(&head, max_head))
+        .or_else(|| headers::ambiguous(&head));
+    // Who knows where the next request of such a client would begin. And who is not welcome is not to send another.
+    let is_last = unfit.is_some() && (!is_http2 || !connection.is_welcome);
     let identified = match unfit {
         Some(answer) => Err(Instead::Answer(answer)),
         None => identify(shard, connection, &head),
@@ -93,6 +95,17 @@ pub(crate) fn exchange(
         };
         Ok(response.map(|body| body.with_finish(finish)))
     }
+}
+
+/// What is answered to a client whose address is not served, whatever it asks for.
+fn unwelcome(connection: &ClientConnection) -> Option<Answer> {
+    (!connection.is_welcome).then(|| {
+        Answer::new(
+            StatusCode::FORBIDDEN,
+            "source_not_allowed",
+            "requests from this address are not served here; see --allow-from of the resolver, and what address it sees",
+        )
+    })
 }
 
 /// Says what a request is for, or what to answer.

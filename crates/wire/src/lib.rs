@@ -24,6 +24,7 @@ mod retry;
 pub mod shard;
 pub mod sniff;
 mod tunnel;
+mod unwelcome;
 mod upstream;
 pub mod waiting;
 pub mod wake_times;

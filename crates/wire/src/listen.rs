@@ -236,8 +236,12 @@ async fn take(
     shared: &Shared,
     shards: &Shards,
 ) {
-    if let Some(entry) = shared.clients.enter(peer, port, &shared.life) {
+    let is_welcome = shared.site.admits(peer.ip().to_canonical());
+    if let Some(entry) = shared.clients.enter(peer, port, is_welcome, &shared.life) {
         shards.give(stream, entry).await;
+    } else if !is_welcome {
+        shared.site.turned_away(peer);
+        relay::reset(&stream);
     } else if matches!(shared.site.speaks(port), Spoken::Tls | Spoken::Tcp) {
         // No words that it would understand.
         relay::reset(&stream);

@@ -5,7 +5,7 @@
 
 use std::{
     io,
-    net::{SocketAddr, TcpStream},
+    net::{IpAddr, SocketAddr, TcpStream},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -60,6 +60,19 @@ pub struct Settings {
 pub trait Site: Send + Sync + 'static {
     /// Says what this request is for, or what to answer.
     fn identify(&self, arrival: &Arrival<'_>) -> Result<Arc<Backend>, Instead>;
+
+    /// Whether connections from this address are served; an IPv4 address is one, in whatever form it came. One that is not may
+    /// be silent for a moment, as who only looks whether it arrives is. With its first byte, or when that time is up, it is
+    /// turned away: nothing of it is held, and it wakes nobody.
+    fn admits(&self, address: IpAddr) -> bool {
+        let _ = address;
+        true
+    }
+
+    /// A connection from there is turned away.
+    fn turned_away(&self, peer: SocketAddr) {
+        let _ = peer;
+    }
 
     /// Says what is spoken on this port.
     fn speaks(&self, port: u16) -> Spoken {

@@ -8,6 +8,7 @@
 
 pub mod bandwidth;
 pub mod carbon_target;
+pub mod cidr;
 pub mod cron;
 pub mod decimal;
 pub mod glob;

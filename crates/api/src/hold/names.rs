@@ -10,6 +10,8 @@ pub mod install;
 pub mod metrics;
 pub mod report;
 
+use std::net::IpAddr;
+
 use crate::dns::{DNS_LABEL_MAX_LENGTH, DNS_SUBDOMAIN_MAX_LENGTH, short_hash};
 
 /// API group of the resource; the peers' own, so that existing manifests work.
@@ -30,7 +32,7 @@ pub const UID_LABEL: &str = "elasti.truefoundry.com/elastiservice-uid";
 pub const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
 /// Label that tells Kubernetes' own EndpointSlice controller to leave a slice alone.
 pub const SLICE_MANAGED_BY_LABEL: &str = "endpointslice.kubernetes.io/managed-by";
-/// Value of [`SLICE_MANAGED_BY_LABEL`] on the operator's slices; resolvers tell ours by it.
+/// Value of [`SLICE_MANAGED_BY_LABEL`] on the operator's slices; see [`leads_to_resolvers`].
 pub const SLICE_MANAGED_BY: &str = "weir";
 
 /// Annotation that pauses a KEDA ScaledObject; read by KEDA.
@@ -72,6 +74,17 @@ pub enum AddressFamily {
 }
 
 impl AddressFamily {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::V4, Self::V6];
+
+    /// The one that an address is of.
+    pub const fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Self::V4,
+            IpAddr::V6(_) => Self::V6,
+        }
+    }
+
     /// How `spec.ipFamilies` of a Service and `addressType` of an EndpointSlice spell it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -96,6 +109,22 @@ pub fn resolver_slice(service: &str, family: AddressFamily) -> String {
     };
     let middle = "-endpointslice-to-resolver-";
     hashed("elasti-", service, middle, suffix, DNS_SUBDOMAIN_MAX_LENGTH)
+}
+
+/// Whether an EndpointSlice of this Service leads to resolvers and not to pods. Ours say so by [`SLICE_MANAGED_BY_LABEL`]. The
+/// peers' say it by their name alone, which is the same as ours: one that they left must be taken for what it is, and taken
+/// over.
+pub fn leads_to_resolvers(slice: &str, service: &str, managed_by: Option<&str>) -> bool {
+    match managed_by {
+        Some(by) => by == SLICE_MANAGED_BY,
+        // The names are compared only where they may be the same, since a hash is in them.
+        None => {
+            slice.starts_with("elasti-")
+                && AddressFamily::ALL
+                    .iter()
+                    .any(|family| resolver_slice(service, *family) == slice)
+        }
+    }
 }
 
 /// Annotation on a target or a ScaledObject with the start of the drain that an `ElastiService` undid
@@ -138,6 +167,26 @@ mod tests {
             resolver_slice("httpbin", AddressFamily::V6),
             format!("{slice}-v6")
         );
+    }
+
+    #[test]
+    fn a_slice_leads_to_resolvers_by_its_label_or_by_the_peers_name() {
+        let name = resolver_slice("httpbin", AddressFamily::V4);
+        let pods = Some("endpointslice-controller.k8s.io");
+        for (slice, managed_by, expected) in [
+            (&*name, Some(SLICE_MANAGED_BY), true),
+            ("any", Some(SLICE_MANAGED_BY), true),
+            (&*name, None, true),
+            (&*resolver_slice("httpbin", AddressFamily::V6), None, true),
+            (&*name, pods, false),
+            // Another Service's, and a user's own.
+            (&*resolver_slice("other", AddressFamily::V4), None, false),
+            ("elasti-httpbin", None, false),
+            ("httpbin-x7k2p", None, false),
+        ] {
+            let is = leads_to_resolvers(slice, "httpbin", managed_by);
+            assert_eq!(is, expected, "{slice} {managed_by:?}");
+        }
     }
 
     #[test]

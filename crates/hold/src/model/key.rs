@@ -109,8 +109,9 @@ impl World {
                 u8::from(same_autoscaler),
                 u8::from(drain.autoscaler.is_some()),
             ]);
-            if let Some((resolver, at)) = &drain.seen {
-                key.extend([last_byte(*resolver), seen(at)]);
+            if let Some((resolvers, at)) = &drain.seen {
+                key.extend(resolvers.iter().map(|resolver| last_byte(*resolver)));
+                key.push(seen(at));
             }
         }
     }

@@ -69,7 +69,7 @@ impl Mutant {
             (Self::CutOverNotProbed, Step::ProbeCutOver) => {
                 let resolver = world.memory.in_slice.keys().next().copied();
                 if let Some(resolver) = resolver {
-                    world.memory.cut_over_seen(resolver, time(world.now));
+                    world.memory.cut_over_seen([resolver], time(world.now));
                 }
                 Step::Rest
             }

@@ -174,7 +174,7 @@ impl World {
         let taken = self.nodes[0].route.resolvers & self.usable();
         if let Some(slot) = (0..2).find(|slot| taken & (1 << slot) != 0) {
             let now = time(self.now);
-            self.memory.cut_over_seen(resolver_address(slot), now);
+            self.memory.cut_over_seen([resolver_address(slot)], now);
         }
     }
 }

@@ -35,6 +35,8 @@ pub(super) fn service(part: Part, options: &Options) -> Service {
             ("internal", RESOLVER_INTERNAL_PORT),
         ],
     };
+    // Where pods have addresses of two families, the operator learns of both, to lead Services to them that have both.
+    let families = (part == Part::Resolver).then_some("PreferDualStack");
     let named = |(name, port): (&str, u16)| ServicePort {
         name: Some(name.to_owned()),
         port: i32::from(port),
@@ -47,6 +49,7 @@ pub(super) fn service(part: Part, options: &Options) -> Service {
         spec: Some(ServiceSpec {
             selector: Some(part.labels()),
             ports: Some(ports.into_iter().map(named).collect()),
+            ip_family_policy: families.map(str::to_owned),
             ..ServiceSpec::default()
         }),
         ..Service::default()

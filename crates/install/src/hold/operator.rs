@@ -45,6 +45,8 @@ pub(super) fn command(options: &Options) -> Command {
         }
     }
     arguments.extend(watch_flags(options));
+    let peers = options.peers().into_iter();
+    arguments.extend(peers.map(|namespace| format!("--peer-namespace={namespace}")));
     if options.watched().is_some() {
         // It may not ask whose a token is; see `rights`.
         arguments.push("--require-token=false".to_owned());

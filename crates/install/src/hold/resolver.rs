@@ -44,6 +44,10 @@ fn one(options: &Options, internal_port: u16, sibling_port: u16) -> Command {
     if options.resolver_may_scale {
         arguments.push("--resolver-may-scale".to_owned());
     }
+    if !options.allow_from.is_empty() {
+        let ranges: Vec<String> = options.allow_from.iter().map(ToString::to_string).collect();
+        arguments.push(format!("--allow-from={}", ranges.join(",")));
+    }
     arguments.extend(watch_flags(options));
     Command {
         name: Part::Resolver.role(),

@@ -10,7 +10,7 @@ use k8s_openapi::{
     },
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
-use weir_api::hold::names::{GROUP, PLURAL};
+use weir_api::hold::names::{GROUP, PEER_LEASE, PLURAL};
 
 use super::part::Part;
 use crate::{Object, Options, place};
@@ -45,6 +45,11 @@ pub(super) fn objects(options: &Options) -> Vec<Object> {
         &lease,
         vec![lease_rule()],
     ));
+    for namespace in options.peers() {
+        let name = format!("{}-peers", Part::Operator.name());
+        let rules = vec![peer_lease_rule()];
+        all.extend(within(Part::Operator, options, namespace, &name, rules));
+    }
     let exporters = options.place.as_ref();
     if let Some(service) = exporters.and_then(|place| place.exporter_service.as_ref()) {
         let name = format!("{}-exporters", Part::Operator.name());
@@ -191,6 +196,14 @@ fn lease_rule() -> PolicyRule {
         &["leases"],
         &["get", "create", "update", "patch"],
     )
+}
+
+/// Whether an older operator still leads.
+fn peer_lease_rule() -> PolicyRule {
+    PolicyRule {
+        resource_names: Some(vec![PEER_LEASE.to_owned()]),
+        ..rule("coordination.k8s.io", &["leases"], &["get"])
+    }
 }
 
 pub(crate) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> PolicyRule {

@@ -13,10 +13,12 @@ pub(crate) fn options() -> Options {
         namespace: "weir".to_owned(),
         image: "weir:1".to_owned(),
         watch_namespaces: Vec::new(),
+        peer_namespaces: Vec::new(),
         operator_replicas: 2,
         resolver_replicas: 2,
         resolver_siblings: true,
         resolver_may_scale: false,
+        allow_from: Vec::new(),
         crds: false,
         hold: true,
         place: None,
@@ -183,6 +185,55 @@ fn resolvers_have_rights_to_scale_only_if_they_may() {
         };
         assert_eq!((flagged(&without), flagged(&with)), (0, 2), "both siblings");
     }
+}
+
+/// One Lease, to be looked at, and nothing else.
+#[test]
+fn where_an_older_operator_may_run_only_its_lease_can_be_read() {
+    let mut options = options();
+    options.peer_namespaces = ["elasti", "weir", "elasti"].map(str::to_owned).to_vec();
+    let all = values(&hold::objects(&options));
+    let elsewhere: Vec<&Value> = all
+        .iter()
+        .filter(|it| it["metadata"]["namespace"] == "elasti")
+        .collect();
+    assert_eq!(elsewhere.len(), 2, "a Role and its RoleBinding");
+    let rules = serde_json::json!([{
+        "apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
+        "resourceNames": ["acf50383.truefoundry.io"], "verbs": ["get"],
+    }]);
+    assert_eq!(elsewhere[0]["rules"], rules);
+    let deployments = of_kind(&all, "Deployment");
+    let told = |name: &str| {
+        let found = deployments.iter().find(|it| it["metadata"]["name"] == name);
+        found
+            .expect("a Deployment")
+            .pointer("/spec/template/spec/containers/0/args")
+            .cloned()
+    };
+    let flags = |name: &str| {
+        let args = told(name).unwrap_or_default().to_string();
+        args.matches("--peer-namespace=").count()
+    };
+    assert_eq!((flags("weir-operator"), flags("weir-resolver")), (1, 0));
+}
+
+/// One of two on the same ports that lets others in would let them in every second time.
+#[test]
+fn both_resolvers_of_a_pod_are_told_whom_to_serve() {
+    let mut options = options();
+    let ranges = ["10.0.0.0/8", "fd00::/8"].map(|it| it.parse().expect("a range"));
+    options.allow_from = ranges.to_vec();
+    let all = values(&hold::objects(&options));
+    let mut told = 0;
+    for deployment in of_kind(&all, "Deployment") {
+        let containers = &deployment["spec"]["template"]["spec"]["containers"];
+        for container in containers.as_array().expect("containers") {
+            let text = container["args"].to_string();
+            told += text.matches("\"--allow-from=10.0.0.0/8,fd00::/8\"").count();
+        }
+    }
+    assert_eq!(told, 2);
 }
 
 fn any_options() -> impl Strategy<Value = Options> {

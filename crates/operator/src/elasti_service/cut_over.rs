@@ -29,12 +29,12 @@ const QUESTIONS: usize = 3;
 /// Between two such questions.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Opens silent connections to a port of a Service, by its cluster IPs, and says which resolver one of them reached.
+/// Opens silent connections to a port of a Service, by one of its cluster IPs, and says which resolver one of them reached.
 ///
 /// While pods are endpoints as well, all may land on pods: then nobody is named, and the caller tries again.
-pub async fn probe(resolvers: &Resolvers, to: &[SocketAddr]) -> Option<IpAddr> {
-    let attempts = to.iter().cycle().take(CONNECTIONS);
-    let mut attempts: FuturesUnordered<_> = attempts.map(|to| attempt(resolvers, *to)).collect();
+pub async fn probe(resolvers: &Resolvers, to: SocketAddr) -> Option<IpAddr> {
+    let attempts = (0..CONNECTIONS).map(|_| attempt(resolvers, to));
+    let mut attempts: FuturesUnordered<_> = attempts.collect();
     let first_seen = async {
         while let Some(seen) = attempts.next().await {
             if seen.is_some() {

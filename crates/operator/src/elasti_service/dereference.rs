@@ -11,7 +11,7 @@ use kube::ResourceExt;
 use weir_api::hold::{
     ElastiService, InForce,
     defaults::COOLDOWN_SECONDS,
-    names::{ON_DELETE_ANNOTATION, ON_DELETE_LEAVE, fence, report::ConditionType},
+    names::{AddressFamily, ON_DELETE_ANNOTATION, ON_DELETE_LEAVE, fence, report::ConditionType},
 };
 use weir_hold::facts::{
     Autoscaler, Deletion, Facts, Group, Knows, Slice, StoredPhase, Target, Triggers, Version,
@@ -41,10 +41,23 @@ pub struct Around<'a> {
     pub wake_asked: bool,
     /// It is let go, though it is not deleted.
     pub is_refused: bool,
+    /// Which slices are its to keep and to remove.
+    pub claim: Claim,
     /// Its namespace is going as well.
     pub namespace_ends: bool,
     /// The resolvers' shared port.
     pub shared_port: u16,
+}
+
+/// Which of the slices that lead its Service to resolvers are its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// All: it holds the Service.
+    All,
+    /// Those that were made for it, and those that the older operator made for nobody: it is refused.
+    OwnAndNobodys,
+    /// Those that were made for it: another one holds the Service.
+    Own,
 }
 
 /// The facts of one ElastiService.
@@ -67,11 +80,7 @@ pub fn facts(sight: &Sight, around: &Around<'_>) -> Facts {
             })
         }),
         slice: slice(sight, around),
-        resolvers: around
-            .resolvers
-            .iter()
-            .map(|(resolver, knows)| (resolver.address, *knows))
-            .collect(),
+        resolvers: resolvers(sight, around),
         autoscaler: sight.scaler.there().and_then(|scaler| {
             Some(Autoscaler {
                 version: scaler.version.clone()?,
@@ -86,12 +95,23 @@ pub fn facts(sight: &Sight, around: &Around<'_>) -> Facts {
     }
 }
 
-/// Our slice among those of the Service.
-pub fn our_slice(sight: &Sight) -> Option<&SliceSight> {
-    let name = resolver_slice::name(&sight.object, sight.service.as_ref()?);
-    let mut slices = sight.slices.iter();
-    let ours = slices.find(|slice| slice.is_ours && slice.name == name);
-    ours.map(|slice| &**slice)
+/// Our slices among those of the Service, of each of its families one at most.
+pub fn our_slices(sight: &Sight, claim: Claim) -> Vec<&SliceSight> {
+    let Some(service) = &sight.service else {
+        return Vec::new();
+    };
+    let names = resolver_slice::names(&sight.object, service);
+    let uid = sight.object.uid();
+    let is_its = |slice: &SliceSight| match claim {
+        Claim::All => true,
+        Claim::OwnAndNobodys => slice.derived_from.is_none() || slice.derived_from == uid,
+        Claim::Own => slice.derived_from == uid,
+    };
+    let find = |name: &String| {
+        let mut slices = sight.slices.iter().map(|slice| &**slice);
+        slices.find(|slice| slice.is_ours && slice.name == *name && is_its(slice))
+    };
+    names.iter().filter_map(find).collect()
 }
 
 /// `cooldownPeriod`, where 0 means the default.
@@ -160,25 +180,60 @@ pub fn endpoints(sight: &Sight) -> BTreeMap<IpAddr, Version> {
         .collect()
 }
 
-/// One with wrong ports leads nowhere: it counts as one without resolvers, and is made anew.
+/// The resolvers' addresses of the families that the Service has. Where one of these has no resolver that knows the Service,
+/// clients of that family would find nobody: then none of the others counts either.
+fn resolvers(sight: &Sight, around: &Around<'_>) -> BTreeMap<IpAddr, Knows> {
+    let both = &AddressFamily::ALL[..];
+    let families = sight.service.as_ref().map_or(both, |it| &it.families);
+    let has = |address: IpAddr| families.contains(&AddressFamily::of(address));
+    let there = around.resolvers.iter();
+    let mut all: BTreeMap<IpAddr, Knows> = there
+        .map(|(resolver, knows)| (resolver.address, *knows))
+        .filter(|(address, _)| has(*address))
+        .collect();
+    let is_known_to_one = |family: &AddressFamily| {
+        let mut all = all.iter();
+        all.any(|(address, knows)| AddressFamily::of(*address) == *family && *knows == Knows::Yes)
+    };
+    if sight.service.is_some() && !families.iter().all(is_known_to_one) {
+        all.values_mut().for_each(|knows| *knows = Knows::NotYet);
+    }
+    all
+}
+
+/// Slices of all families as one. Where one of them is missing, or has wrong ports and so leads nowhere, it counts as one
+/// without resolvers, and all are made anew.
 fn slice(sight: &Sight, around: &Around<'_>) -> Option<Slice> {
-    // Where another one holds the Service, the slice is that one's.
+    let slices = our_slices(sight, around.claim);
+    let first = slices.first()?;
     let uid = sight.object.uid();
-    let slice = our_slice(sight).filter(|slice| !around.is_refused || slice.derived_from == uid)?;
     let service = sight.service.as_ref()?;
     let allotted = sight.object.status.as_ref();
     let allotted = allotted.map_or(&[][..], |status| &status.ports);
-    let mut ports = slice.ports.clone();
-    ports.sort_by(|a, b| a.name.cmp(&b.name));
-    let is_right = ports == resolver_slice::ports(service, allotted, around.shared_port)
-        && slice.derived_from == uid;
+    let wanted = resolver_slice::ports(service, allotted, around.shared_port);
+    let is_right = |slice: &&SliceSight| {
+        let mut ports = slice.ports.clone();
+        ports.sort_by(|a, b| a.name.cmp(&b.name));
+        ports == wanted && slice.derived_from == uid
+    };
+    let is_whole = slices.len() == service.families.len() && slices.iter().all(is_right);
+    // Only compared: what is written to goes by its own.
+    let versions: Vec<&str> = slices.iter().map(|slice| &*slice.version.0).collect();
+    let is_marked_alike = |mark: &Timestamp| {
+        let mut all = slices.iter();
+        all.all(|slice| slice.needed_since == Some(*mark))
+    };
     Some(Slice {
-        resolvers: if is_right {
-            slice.ready.clone()
+        resolvers: if is_whole {
+            let addresses = slices.iter().flat_map(|slice| slice.ready.iter());
+            addresses.copied().collect()
         } else {
             BTreeSet::new()
         },
-        version: slice.version.clone(),
-        mark: slice.needed_since,
+        version: Version(versions.join(",")),
+        mark: first.needed_since.filter(is_marked_alike),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -339,9 +339,15 @@ async fn write_report(
         )),
         Judgement::Refused(why) | Judgement::Incomplete(why) => Some(why.clone()),
         Judgement::Held if is_ready => None,
-        Judgement::Held => Some(
-            "no ready resolver knows the Service; see that resolvers run and are ready".to_owned(),
-        ),
+        Judgement::Held => {
+            let mut told = gathered.told.iter();
+            let cannot = told.find(|told| told.kind == ConditionType::ServiceCannotBeHeld);
+            let why = cannot.map_or(
+                "no ready resolver knows the Service; see that resolvers run and are ready",
+                |told| &told.message,
+            );
+            Some(why.to_owned())
+        }
     };
     let report = Report {
         findings: &gathered.findings,

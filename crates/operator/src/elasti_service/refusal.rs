@@ -9,7 +9,7 @@ use weir_api::{
     finding::{Consequence, Finding},
     hold::{
         AutoscalerType, ElastiService,
-        names::{install, report::ConditionType},
+        names::{AddressFamily, install, report::ConditionType},
     },
 };
 
@@ -53,6 +53,8 @@ pub struct Neighbours {
     pub unreachable: Option<SocketAddr>,
     /// The namespace of the resolvers.
     pub resolver_namespace: String,
+    /// Families of the Service's addresses of which no resolver has one.
+    pub families_without: Vec<AddressFamily>,
 }
 
 /// What becomes of it, and what to tell.
@@ -123,11 +125,6 @@ fn refusal(sight: &Sight, findings: &[Finding], near: &Neighbours) -> Option<Opt
     }
     if service.tcp_ports().next().is_none() {
         return cannot("the Service has no TCP port; only TCP can be held");
-    }
-    if service.is_dual_stack {
-        return cannot(
-            "a Service with IPv4 and IPv6 addresses is not supported yet; use ipFamilyPolicy: SingleStack",
-        );
     }
     if service.is_local && !near.uncovered_nodes.is_empty() {
         let nodes: Vec<&str> = near.uncovered_nodes.iter().map(String::as_str).collect();
@@ -200,6 +197,19 @@ fn about_service(service: &ServiceSight, near: &Neighbours) -> Vec<Told> {
             message: format!(
                 "{} cannot be held, only TCP can; what is sent there while the target sleeps is lost",
                 unheld.join(", ")
+            ),
+        });
+    }
+    // No reason to wake what sleeps: addresses of two families come and go one after the other. What it lasts for is told by
+    // the plan, which knows no resolver then.
+    if !near.families_without.is_empty() {
+        let families = near.families_without.iter().map(|family| family.as_str());
+        let families: Vec<&str> = families.collect();
+        told.push(Told {
+            kind: ConditionType::ServiceCannotBeHeld,
+            message: format!(
+                "no ready resolver has an {} address, which the Service has; give the resolvers' Service ipFamilyPolicy: PreferDualStack and their pods both families, or the Service one family",
+                families.join(" or ")
             ),
         });
     }

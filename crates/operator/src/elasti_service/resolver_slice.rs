@@ -1,4 +1,5 @@
-//! Our EndpointSlice: what leads a Service to the resolvers.
+//! Our EndpointSlices: what leads a Service to the resolvers. One for each family of addresses that the Service has, since a
+//! slice holds one family and cannot change it; elsewhere they count as one.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,17 +23,12 @@ use weir_api::hold::{
 use super::sight::ServiceSight;
 use crate::resolvers::Resolver;
 
-/// The family of addresses that a Service has; one that has both is not held yet.
-pub fn family(service: &ServiceSight) -> AddressFamily {
-    match service.cluster_ips.first() {
-        Some(IpAddr::V6(_)) => AddressFamily::V6,
-        Some(IpAddr::V4(_)) | None => AddressFamily::V4,
-    }
-}
-
-/// The name of our slice for this Service.
-pub fn name(object: &ElastiService, service: &ServiceSight) -> String {
-    resolver_slice(&object.spec.service, family(service))
+/// The names of our slices for this Service.
+pub fn names(object: &ElastiService, service: &ServiceSight) -> Vec<String> {
+    let families = service.families.iter();
+    families
+        .map(|family| resolver_slice(&object.spec.service, *family))
+        .collect()
 }
 
 /// The ports that lead to the resolvers. A port of the Service that got none of its own leads to the shared one.
@@ -54,10 +50,10 @@ pub fn ports(service: &ServiceSight, allotted: &[PortAllotment], shared: u16) ->
     ports
 }
 
-/// As it should be. Without a `mark` the one that is there stays.
+/// The one of a family, as it should be: with those of the wanted resolvers' addresses that are of it.
 pub fn build(
     object: &ElastiService,
-    service: &ServiceSight,
+    family: AddressFamily,
     ports: Vec<EndpointPort>,
     resolvers: &[Resolver],
     wanted: &BTreeSet<IpAddr>,
@@ -77,14 +73,15 @@ pub fn build(
     });
     let endpoints = resolvers
         .iter()
+        .filter(|resolver| AddressFamily::of(resolver.address) == family)
         .filter(|resolver| wanted.contains(&resolver.address))
         .map(endpoint)
         .collect();
     EndpointSlice {
-        address_type: family(service).as_str().to_owned(),
+        address_type: family.as_str().to_owned(),
         endpoints,
         metadata: ObjectMeta {
-            name: Some(name(object, service)),
+            name: Some(resolver_slice(&object.spec.service, family)),
             namespace: object.namespace(),
             labels: Some(labels),
             annotations: mark,

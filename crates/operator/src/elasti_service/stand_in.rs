@@ -13,7 +13,7 @@ use weir_role::cluster::ObjectId;
 
 use super::{
     context::{Context, lock},
-    dereference::our_slice,
+    dereference::{Claim, our_slices},
     hands::HandError,
     world::{service_of, sibling},
 };
@@ -56,21 +56,21 @@ fn slices_with(context: &Context, lost: &BTreeSet<IpAddr>) -> Vec<ObjectId> {
         let Some(sight) = world.sight(id) else {
             continue;
         };
-        let Some(slice) = our_slice(&sight) else {
-            continue;
-        };
-        if slice.ready.is_disjoint(lost) {
+        let slices = our_slices(&sight, Claim::All);
+        if slices.iter().all(|slice| slice.ready.is_disjoint(lost)) {
             continue;
         }
         let ports = object.status.as_ref().map(|status| &status.ports[..]);
         let there = context
             .resolvers
             .for_service(&service_of(object), ports.unwrap_or_default());
-        let takes = |(resolver, knows): &(crate::resolvers::Resolver, Knows)| {
-            *knows == Knows::Yes && slice.ready.contains(&resolver.address)
-        };
-        if there.iter().any(takes) {
-            found.push(sibling(id, &slice.name));
+        for slice in slices.iter().filter(|slice| !slice.ready.is_disjoint(lost)) {
+            let takes = |(resolver, knows): &(crate::resolvers::Resolver, Knows)| {
+                *knows == Knows::Yes && slice.ready.contains(&resolver.address)
+            };
+            if there.iter().any(takes) {
+                found.push(sibling(id, &slice.name));
+            }
         }
     }
     found

@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
@@ -15,7 +16,9 @@ use k8s_openapi::api::{
 use kube::ResourceExt;
 use weir_api::hold::{
     ElastiService,
-    names::{AddressFamily, SERVICE_NAME_LABEL, SLICE_MANAGED_BY, SLICE_MANAGED_BY_LABEL, metrics},
+    names::{
+        AddressFamily, SERVICE_NAME_LABEL, SLICE_MANAGED_BY_LABEL, leads_to_resolvers, metrics,
+    },
 };
 use weir_role::cluster::ObjectId;
 
@@ -72,9 +75,13 @@ pub(super) struct SliceFacts {
     /// It leads to the resolvers, not to pods.
     pub(super) ours: bool,
     ports: Vec<(Box<str>, u16)>,
-    addresses: Vec<IpAddr>,
+    addresses: Vec<Ready>,
     starting: Vec<Unready>,
 }
+
+/// An endpoint that is ready, and a number that stands for its pod: a pod with addresses of two families is listed in two
+/// slices.
+type Ready = (IpAddr, Option<u64>);
 
 /// An endpoint that is listed before its pod is ready.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,9 +172,8 @@ impl SliceFacts {
     pub(super) fn of(object: &EndpointSlice) -> Option<Self> {
         let labels = object.labels();
         let service = labels.get(SERVICE_NAME_LABEL)?;
-        let ours = labels
-            .get(SLICE_MANAGED_BY_LABEL)
-            .is_some_and(|by| by == SLICE_MANAGED_BY);
+        let by = labels.get(SLICE_MANAGED_BY_LABEL);
+        let ours = leads_to_resolvers(&object.name_any(), service, by.map(String::as_str));
         let family = match object.address_type.as_str() {
             family if family == AddressFamily::V4.as_str() => Some(AddressFamily::V4),
             family if family == AddressFamily::V6.as_str() => Some(AddressFamily::V6),
@@ -185,7 +191,8 @@ impl SliceFacts {
             fits.then_some(address)
         };
         let ready = object.endpoints.iter().filter(|it| is_ready(it));
-        let mut addresses: Vec<IpAddr> = ready.filter_map(address).collect();
+        let ready = ready.filter_map(|it| Some((address(it)?, pod(it))));
+        let mut addresses: Vec<Ready> = ready.collect();
         addresses.sort_unstable();
         addresses.dedup();
         let namespace = object.namespace().unwrap_or_default();
@@ -229,17 +236,25 @@ impl SliceFacts {
         })
     }
 
-    /// Where the port of this name is. A name may stand for several numbers, where pods differ.
-    pub(super) fn endpoints(&self, name: &str) -> impl Iterator<Item = SocketAddr> {
+    /// Where the port of this name is, and a number for the pod. A name may stand for several numbers, where pods differ.
+    pub(super) fn endpoints(&self, name: &str) -> impl Iterator<Item = (SocketAddr, Option<u64>)> {
         self.ports
             .iter()
             .filter(move |(port, _)| **port == *name)
             .flat_map(|(_, number)| {
                 self.addresses
                     .iter()
-                    .map(|address| SocketAddr::new(*address, *number))
+                    .map(|(address, pod)| (SocketAddr::new(*address, *number), *pod))
             })
     }
+}
+
+/// A number for the pod behind an endpoint, the same in all slices and in little room.
+fn pod(endpoint: &Endpoint) -> Option<u64> {
+    let target = endpoint.target_ref.as_ref()?;
+    let mut hasher = DefaultHasher::new();
+    target.uid.as_ref()?.hash(&mut hasher);
+    Some(hasher.finish())
 }
 
 /// `ready` lies where a Service publishes pods that are not; `serving` does not, but older servers leave it out.

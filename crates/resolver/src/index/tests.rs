@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::view::Protocol;
+use weir_api::hold::names::AddressFamily;
 
 fn settings() -> IndexSettings {
     IndexSettings {
@@ -224,6 +225,81 @@ fn endpoints_are_what_serves_in_all_slices_that_are_not_ours() {
     // A slice may change hands.
     only(index.apply(slice("x3", "other", false, &["192.0.2.0"], &port)));
     assert_eq!(endpoints(&index, "web"), found);
+}
+
+fn of_pods(name: &str, family: &str, pods: &[(&str, &str)]) -> Event {
+    let endpoints: Vec<Value> = pods
+        .iter()
+        .map(|(uid, address)| {
+            let pod = json!({"kind": "Pod", "name": format!("pod-{uid}"), "uid": uid});
+            json!({"addresses": [address], "targetRef": pod})
+        })
+        .collect();
+    Event::EndpointSlice(Update::Set(Box::new(parsed(json!({
+        "metadata": {"namespace": "shop", "name": name, "labels": {
+            "kubernetes.io/service-name": "web",
+            "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+        }},
+        "addressType": family,
+        "endpoints": endpoints,
+        "ports": [{"port": 8080}],
+    })))))
+}
+
+/// Or it would be sent twice as much as one that has addresses of one family.
+#[test]
+fn slices_of_both_families_are_merged_and_a_pod_in_both_counts_once() {
+    let mut index = web();
+    index.apply(of_pods(
+        "six",
+        "IPv6",
+        &[("1", "2001:db8::1"), ("2", "2001:db8::2")],
+    ));
+    assert_eq!(
+        endpoints(&index, "web"),
+        ["[2001:db8::1]:8080", "[2001:db8::2]:8080"]
+    );
+    index.apply(of_pods(
+        "four",
+        "IPv4",
+        &[("1", "192.0.2.1"), ("3", "192.0.2.3")],
+    ));
+    let merged = ["192.0.2.1:8080", "192.0.2.3:8080", "[2001:db8::2]:8080"];
+    assert_eq!(endpoints(&index, "web"), merged);
+    // It has lost the one address, and has the other still.
+    index.apply(of_pods("four", "IPv4", &[("3", "192.0.2.3")]));
+    let left = ["192.0.2.3:8080", "[2001:db8::1]:8080", "[2001:db8::2]:8080"];
+    assert_eq!(endpoints(&index, "web"), left);
+    // Who is no pod is nobody else either.
+    let mut event = slice(
+        "byhand",
+        "web",
+        false,
+        &["192.0.2.9"],
+        &json!([{"port": 8080}]),
+    );
+    index.apply(event);
+    event = of_pods("six", "IPv6", &[]);
+    index.apply(event);
+    assert_eq!(
+        endpoints(&index, "web"),
+        ["192.0.2.3:8080", "192.0.2.9:8080"]
+    );
+}
+
+/// One that an operator of KubeElasti left, without a label: no pods are in it.
+#[test]
+fn a_slice_to_the_older_resolver_is_no_way_to_a_pod() {
+    let mut index = web();
+    let name = weir_api::hold::names::resolver_slice("web", AddressFamily::V4);
+    let older = Event::EndpointSlice(Update::Set(Box::new(parsed(json!({
+        "metadata": {"namespace": "shop", "name": name, "labels": {"kubernetes.io/service-name": "web"}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["192.0.2.9"]}],
+        "ports": [{"port": 8012}],
+    })))));
+    assert_eq!(index.apply(older), []);
+    assert_eq!(endpoints(&index, "web"), Vec::<String>::new());
 }
 
 #[test]

@@ -54,6 +54,8 @@ pub const FIRST_BYTE: &str = "first_byte";
 pub const SENT: &str = "sent";
 /// Value of [`DIRECTION`]: from pods to clients.
 pub const RECEIVED: &str = "received";
+/// Value of [`REASON`]: the connection came from an address that is not served.
+pub const SOURCE_NOT_ALLOWED: &str = "source_not_allowed";
 /// Value of a label for what has no name of its own.
 pub const OTHER: &str = "other";
 

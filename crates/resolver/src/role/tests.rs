@@ -36,6 +36,10 @@ struct Running {
 
 impl Running {
     async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    async fn start_with(flags: &[&str]) -> Self {
         let internal = free_port().to_string();
         let typed = [
             "resolver",
@@ -44,7 +48,7 @@ impl Running {
             "--internal-port",
             &internal,
         ];
-        let cli = Cli::try_parse_from(typed).unwrap();
+        let cli = Cli::try_parse_from(typed.iter().chain(flags)).unwrap();
         let mut settings = Settings::new(cli.args, &|_| None).unwrap();
         settings.times.sync_period = Duration::ZERO;
         let parts = Parts::start(&settings, 100).await.unwrap();
@@ -220,6 +224,45 @@ async fn a_silent_connection_is_seen_while_it_is_silent_and_open_and_wakes_nobod
         json!([]),
         "nothing waits"
     );
+    let _ = resolver.parts.stop.send(true);
+}
+
+/// The internal port answers, and the operator's silent connection is seen, wherever they come from.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_not_served_is_told_so_and_seen_all_the_same_while_silent() {
+    let mut resolver = Running::start_with(&["--allow-from", "192.0.2.0/24,2001:db8::/32"]).await;
+    let port = free_port();
+    resolver.apply(web(&[("", Some(port), Protocol::Http1)], &[]));
+    let seen = json!({"seen": true, "port": port, "by": "address"});
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let path = format!("/silent-connections?peer={}", silent.local_addr().unwrap());
+        // On a machine that is too slow to ask in time it says nothing.
+        if resolver.ask(&path).await == seen {
+            break;
+        }
+        assert!(Instant::now() < deadline, "this machine is too slow");
+    }
+    for port in [port, resolver.parts.guide.shared_port()] {
+        let mut client = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        client
+            .write_all(b"GET / HTTP/1.1\r\nhost: web.shop\r\n\r\n")
+            .await
+            .unwrap();
+        let mut answer = String::new();
+        let read = timeout(PATIENCE, client.read_to_string(&mut answer)).await;
+        read.expect("an answer in time").unwrap();
+        assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+        assert!(answer.contains("source_not_allowed"), "{answer}");
+    }
+    assert_eq!(resolver.ask("/debug/held").await, json!([]));
+    let metrics = resolver.text("/metrics").await;
+    let counted = metrics
+        .lines()
+        .find(|line| line.contains("source_not_allowed"));
+    let count = counted.and_then(|line| line.rsplit(' ').next()?.parse::<u64>().ok());
+    assert!(count >= Some(2), "{metrics}");
     let _ = resolver.parts.stop.send(true);
 }
 

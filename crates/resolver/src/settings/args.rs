@@ -3,18 +3,23 @@
 use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{ArgAction, Args, builder::BoolishValueParser};
-use weir_api::hold::{
-    defaults::{
-        HEADER_FOR_HOST, HOLD_TIMEOUT, OPERATOR_INTERNAL_PORT, RESOLVER_INTERNAL_PORT,
-        RESOLVER_PROXY_PORT, RESOLVER_SCALES_AFTER, RESOLVER_TERMINATION_GRACE_SECONDS,
-        SYNC_PERIOD,
+use weir_api::{
+    form::cidr::Cidr,
+    hold::{
+        defaults::{
+            HEADER_FOR_HOST, HOLD_TIMEOUT, OPERATOR_INTERNAL_PORT, RESOLVER_INTERNAL_PORT,
+            RESOLVER_PROXY_PORT, RESOLVER_SCALES_AFTER, RESOLVER_TERMINATION_GRACE_SECONDS,
+            SYNC_PERIOD,
+        },
+        names::environment,
     },
-    names::environment,
 };
 use weir_role::units::{Span, count, duration, positive, size};
 
 use super::header::{MaybeHeader, header};
 
+/// The environment variable of `--allow-from`; the peers have none.
+const ALLOW_FROM: &str = "WEIR_ALLOW_FROM";
 /// Where Kubernetes puts the token of a pod's ServiceAccount.
 const TOKEN_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 /// Where the names of a cluster's Services end, unless it was installed otherwise.
@@ -63,6 +68,12 @@ pub struct ResolverArgs {
     /// The most connections of clients, over all ports; for one more, one that does nothing is closed, or it is answered with 503. Without it three quarters of the open files that the system allows
     #[arg(long, value_name = "COUNT", value_parser = count, help_heading = "Listen")]
     pub max_connections: Option<usize>,
+
+    /// Serve only clients with an address in this range, such as 10.0.0.0/8 or 2001:db8::/32; others are answered with 403, or
+    /// closed where HTTP is not spoken, and wake nobody. May be given several times, or as a list with commas; without it all
+    /// are served. Behind a proxy that rewrites addresses (masquerade) it is that one's address which counts
+    #[arg(long, value_name = "CIDR", env = ALLOW_FROM, value_delimiter = ',', help_heading = "Listen")]
+    pub allow_from: Vec<Cidr>,
 
     /// Speak HTTP/2 without TLS with clients that begin with it, gRPC among them
     #[arg(long, value_name = "BOOL", env = environment::ENABLE_H2C, value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true", help_heading = "Listen")]

@@ -126,6 +126,38 @@ fn a_resolver_scales_only_where_it_may() {
 }
 
 #[test]
+fn sources_are_ranges_of_addresses_and_what_is_none_is_told() {
+    let ranges = |typed: &[&str]| {
+        let all = settings(typed, &[]).unwrap().listen.allow_from;
+        all.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(ranges(&[]), Vec::<String>::new());
+    let typed = [
+        "--allow-from",
+        "10.0.0.0/8,fd00::/8",
+        "--allow-from=192.0.2.7",
+    ];
+    assert_eq!(ranges(&typed), ["10.0.0.0/8", "fd00::/8", "192.0.2.7/32"]);
+    for (bad, expected) in [
+        // Nobody, or everybody?
+        ("", "no range of addresses"),
+        ("10.0.0.0/8,", "no range of addresses"),
+        ("shop", "10.0.0.0/8"),
+        ("10.0.0.1/8", "write 10.0.0.0/8"),
+        ("10.0.0.0/40", "from 0 to 32"),
+    ] {
+        let Err(error) = Cli::try_parse_from(["resolver", "--allow-from", bad]) else {
+            panic!("{bad}");
+        };
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    let many = |count: usize| vec!["10.0.0.0/8"; count].join(",");
+    assert!(settings(&["--allow-from", &many(1000)], &[]).is_ok());
+    let error = settings(&["--allow-from", &many(1001)], &[]).unwrap_err();
+    assert_eq!(error, SettingsError::TooManyRanges(1001));
+}
+
+#[test]
 fn limits_of_one_service_lie_within_those_of_all() {
     let limits = settings(&["--max-held", "5", "--max-held-bytes", "7"], &[]);
     let limits = limits.unwrap().limits;

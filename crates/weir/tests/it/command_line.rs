@@ -57,6 +57,8 @@ fn wrong_usage_ends_with_2_and_says_what_there_is() {
         (&["crds", "--format", "toml"], "yaml, json"),
         (&["manifests", "--only", "steer"], "hold"),
         (&["manifests", "--resolver-replicas", "0"], "1..=1000"),
+        (&["manifests", "--allow-from", "shop"], "10.0.0.0/8"),
+        (&["resolver", "--allow-from", "10.0.0.1/8"], "10.0.0.0/8"),
         (&["crds", "--colour"], "unexpected argument"),
         (&["crds", "extra"], "unexpected argument"),
         (&["completions", "csh"], "bash"),

@@ -4,7 +4,10 @@
 
 mod examples;
 mod manifests;
+mod migration;
 mod place;
+mod programs;
+mod scoped;
 mod status;
 
 use std::io::Write;

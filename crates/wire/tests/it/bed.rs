@@ -5,8 +5,11 @@ use std::{
     collections::HashMap,
     fmt::Debug,
     future::Future,
-    net::SocketAddr,
-    sync::{Arc, Mutex, RwLock},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::{
+        Arc, Mutex, RwLock,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -73,7 +76,13 @@ pub(crate) enum Note {
 }
 
 #[derive(Default)]
-struct ByPort(RwLock<HashMap<u16, (Arc<Backend>, Spoken)>>);
+struct ByPort {
+    backends: RwLock<HashMap<u16, (Arc<Backend>, Spoken)>>,
+    turned_away: AtomicUsize,
+}
+
+/// Whose connections are turned away.
+pub(crate) const UNWELCOME: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 struct Writes(Arc<Notes>);
 
@@ -150,9 +159,14 @@ impl Bed {
 
     /// Says what is spoken on the way to a backend; without a word it is HTTP.
     pub(crate) fn speaks(&self, way: &Way, spoken: Spoken) {
-        let mut backends = self.site.0.write().unwrap();
+        let mut backends = self.site.backends.write().unwrap();
         let entry = (Arc::clone(&way.backend), spoken);
         backends.insert(way.port, entry);
+    }
+
+    /// How many connections were turned away.
+    pub(crate) fn turned_away(&self) -> usize {
+        self.site.turned_away.load(Ordering::Relaxed)
     }
 
     /// Waits until nothing is held any more: a place is given back a moment after its client was missed.
@@ -193,7 +207,7 @@ fn add(wire: &Wire, room: &Arc<WaitingRoom>, site: &ByPort, name: &str, owner: u
     let port = (0..10).find_map(|_| wire.open(weir_lab::ports::free()).ok());
     let port = port.expect("a port that can be opened");
     let entry = (Arc::clone(&backend), Spoken::Http);
-    site.0.write().unwrap().insert(port, entry);
+    site.backends.write().unwrap().insert(port, entry);
     Way {
         backend,
         port,
@@ -255,8 +269,17 @@ impl Notes {
 }
 
 impl Site for ByPort {
+    fn admits(&self, address: IpAddr) -> bool {
+        address != UNWELCOME
+    }
+
+    fn turned_away(&self, peer: SocketAddr) {
+        assert_eq!(peer.ip(), UNWELCOME);
+        self.turned_away.fetch_add(1, Ordering::Relaxed);
+    }
+
     fn identify(&self, arrival: &Arrival<'_>) -> Result<Arc<Backend>, Instead> {
-        let backends = self.0.read().unwrap();
+        let backends = self.backends.read().unwrap();
         let found = backends.get(&arrival.port);
         found
             .map(|(backend, _)| Arc::clone(backend))
@@ -267,14 +290,14 @@ impl Site for ByPort {
     }
 
     fn speaks(&self, port: u16) -> Spoken {
-        let backends = self.0.read().unwrap();
+        let backends = self.backends.read().unwrap();
         backends
             .get(&port)
             .map_or(Spoken::Http, |(_, spoken)| *spoken)
     }
 
     fn lead(&self, port: u16) -> Option<Arc<Backend>> {
-        let backends = self.0.read().unwrap();
+        let backends = self.backends.read().unwrap();
         Some(Arc::clone(&backends.get(&port)?.0))
     }
 }

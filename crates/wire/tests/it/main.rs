@@ -27,3 +27,4 @@ mod tunnel_held;
 mod tunnel_postgres;
 mod tunnel_tls;
 mod unreachable;
+mod unwelcome;

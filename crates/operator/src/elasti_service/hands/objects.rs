@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, net::IpAddr};
 use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 use kube::{
     Api, ResourceExt,
-    api::{DeleteParams, Patch, Preconditions},
+    api::{DeleteParams, Preconditions},
 };
 use serde_json::json;
 use weir_api::hold::{ElastiService, ElastiServiceStatus, names::FINALIZER};
@@ -110,13 +110,22 @@ impl Hands {
         gone_is_well(self.wrote(SLICE, outcome))
     }
 
-    /// Makes the private Service as it should be.
-    pub async fn apply_private_service(&self, service: &Service) -> Result<(), HandError> {
+    /// Makes the private Service, or changes it to what it should be.
+    ///
+    /// Not by a server-side apply: ports are a list with keys, so those that another manager has put there would stay, as the
+    /// older operator has; and of two with one name the API server takes none.
+    pub async fn put_private_service(&self, service: &Service) -> Result<(), HandError> {
         let id = ObjectId::of(service);
         let api: Api<Service> = self.api(&id);
-        // Nobody else has a say in it.
-        let params = patching().force();
-        let outcome = api.patch(&id.name, &params, &Patch::Apply(service)).await;
+        let there = api.get_opt(&id.name).await;
+        let there = there.map_err(|error| HandError::of(PRIVATE_SERVICE, error))?;
+        let outcome = match there {
+            None => api.create(&posting(), service).await,
+            Some(there) => {
+                let changed = taken_over(there, service);
+                api.replace(&id.name, &posting(), &changed).await
+            }
+        };
         self.wrote(PRIVATE_SERVICE, outcome).map(drop)
     }
 
@@ -126,6 +135,22 @@ impl Hands {
         let outcome = api.delete(&service.name, &DeleteParams::default()).await;
         gone_is_well(self.wrote(PRIVATE_SERVICE, outcome))
     }
+}
+
+/// The one that is there, with its address and whatever else it has, as it should be.
+fn taken_over(mut there: Service, service: &Service) -> Service {
+    let labels = service.metadata.labels.clone().unwrap_or_default();
+    there.metadata.labels.get_or_insert_default().extend(labels);
+    let owners = there.metadata.owner_references.get_or_insert_default();
+    // It was copied from one that somebody else may control, and only one can.
+    owners.retain(|owner| owner.controller != Some(true));
+    owners.extend(service.metadata.owner_references.iter().flatten().cloned());
+    if let (Some(there), Some(spec)) = (&mut there.spec, &service.spec) {
+        there.type_.clone_from(&spec.type_);
+        there.selector.clone_from(&spec.selector);
+        there.ports.clone_from(&spec.ports);
+    }
+    there
 }
 
 fn gone_is_well<T>(outcome: Result<T, HandError>) -> Result<(), HandError> {

@@ -7,7 +7,10 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use weir_api::{
     finding::Finding,
-    hold::{InForce, names::private_service},
+    hold::{
+        InForce,
+        names::{AddressFamily, private_service, report::ConditionType},
+    },
 };
 use weir_hold::{
     Facts,
@@ -19,7 +22,7 @@ use crate::{
     elasti_service::{
         calendar::{calendar, together},
         context::{Context, lock},
-        dereference::{self, Around, cooldown},
+        dereference::{self, Around, Claim, cooldown},
         ports::Allotted,
         refusal::{self, Judgement, Neighbours, Told},
         sight::{Seen, ServiceSight, Sight},
@@ -93,6 +96,7 @@ pub(super) fn gather(context: &Context, id: &ObjectId) -> Option<Gathered> {
         .for_service(&service_of(&object), &allotted.ports);
     near.unreachable = context.resolvers.unreachable(&service_of(&object));
     near.uncovered_nodes = uncovered(&sight, &resolvers);
+    near.families_without = families_without(&sight, &resolvers);
     let findings = object.validate();
     let (judgement, told) = refusal::judge(&sight, &findings, &near);
     context
@@ -154,10 +158,23 @@ impl Gathered {
             group_names: &names,
             wake_asked: context.is_wake_asked(&self.id),
             is_refused: matches!(self.judgement, Judgement::Refused(_)),
+            claim: self.claim(),
             namespace_ends: self.namespace_ends,
             shared_port: context.shared_port,
         };
         dereference::facts(sight, &around)
+    }
+
+    /// Which slices are its own.
+    pub(super) fn claim(&self) -> Claim {
+        let mut told = self.told.iter();
+        if told.any(|told| told.kind == ConditionType::ServiceHeldByAnother) {
+            Claim::Own
+        } else if matches!(self.judgement, Judgement::Refused(_)) {
+            Claim::OwnAndNobodys
+        } else {
+            Claim::All
+        }
     }
 
     fn group_names(&self) -> Vec<String> {
@@ -212,6 +229,7 @@ fn other_facts(
         group_names: names,
         wake_asked: context.is_wake_asked(id),
         is_refused: false,
+        claim: Claim::All,
         namespace_ends: false,
         shared_port: context.shared_port,
     };
@@ -255,16 +273,30 @@ fn unheld(world: &World, id: &ObjectId, sight: &Sight) -> BTreeSet<String> {
         return BTreeSet::new();
     };
     let selecting = world.selecting(&id.namespace, &target.pod_labels);
+    // The older operator's has no label of ours yet.
+    let private = private_service(&sight.object.spec.service);
     selecting
         .into_iter()
         .filter(|service| {
-            let is_ours = world
-                .service(service)
-                .is_some_and(|service| service.derived_from.is_some());
+            let is_ours = *service.name == *private
+                || world
+                    .service(service)
+                    .is_some_and(|service| service.derived_from.is_some());
             !is_ours && world.holder(service).is_none()
         })
         .map(|service| service.name.to_string())
         .collect()
+}
+
+/// Families of the Service of which no resolver has an address, while there are resolvers.
+fn families_without(sight: &Sight, resolvers: &[(Resolver, Knows)]) -> Vec<AddressFamily> {
+    let has = |family: &AddressFamily| {
+        let mut addresses = resolvers.iter().map(|(resolver, _)| resolver.address);
+        addresses.any(|address| AddressFamily::of(address) == *family)
+    };
+    let families = sight.service.iter().flat_map(|service| &service.families);
+    let without = families.filter(|family| !resolvers.is_empty() && !has(family));
+    without.copied().collect()
 }
 
 fn uncovered(sight: &Sight, resolvers: &[(Resolver, Knows)]) -> BTreeSet<String> {

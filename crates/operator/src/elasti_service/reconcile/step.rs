@@ -1,7 +1,8 @@
 //! One step of the plan, done.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
+use futures_util::future::join_all;
 use weir_api::hold::{
     Phase,
     names::{metrics::scale_target, report::EventReason},
@@ -47,17 +48,27 @@ pub(super) async fn carry_out(
                 .map(|(known, _)| known.clone())
                 .collect();
             let mark = mark.or_else(|| facts.slice.as_ref()?.mark);
-            let slice =
-                resolver_slice::build(gathered.object(), service, ports, &known, resolvers, mark);
             if let Some(memory) = lock(&context.memories).get_mut(id) {
                 memory.slice_is_written();
             }
-            hands.put_slice(slice, version.as_ref()).await?;
-        }
-        Step::RemoveSlice { version } => {
-            if let Some(slice) = dereference::our_slice(&gathered.sight) {
+            // Of each family one. Should this end between two of them, the next look finds a pair that is not whole.
+            let there = dereference::our_slices(&gathered.sight, gathered.claim());
+            for family in &service.families {
+                let object = gathered.object();
+                let slice =
+                    resolver_slice::build(object, *family, ports.clone(), &known, resolvers, mark);
+                let mut there = there.iter().filter(|_| version.is_some());
+                let there = there.find(|there| Some(&there.name) == slice.metadata.name.as_ref());
                 hands
-                    .remove_slice(&sibling(id, &slice.name), version)
+                    .put_slice(slice, there.map(|there| &there.version))
+                    .await?;
+            }
+        }
+        // On the versions that were looked at, which are those of the plan.
+        Step::RemoveSlice { version: _ } => {
+            for slice in dereference::our_slices(&gathered.sight, gathered.claim()) {
+                hands
+                    .remove_slice(&sibling(id, &slice.name), &slice.version)
                     .await?;
             }
         }
@@ -104,20 +115,26 @@ pub(super) async fn carry_out(
     Ok(())
 }
 
-/// Opens silent connections through the Service; remembers which resolver saw one.
+/// Opens silent connections through the Service, by each of its addresses: nodes follow the slice of each family by itself.
+/// Remembers which resolvers saw them, once one has by each way.
 pub(super) async fn probe(context: &Context, gathered: &Gathered) -> Option<()> {
     let service = gathered.sight.service.as_ref()?;
     let port = service.tcp_ports().next()?;
     let port = u16::try_from(port.number).ok()?;
-    let to: Vec<SocketAddr> = service
-        .cluster_ips
-        .iter()
-        .map(|ip| SocketAddr::new(*ip, port))
-        .collect();
-    let resolver = cut_over::probe(&context.resolvers, &to).await?;
+    let ways = service.cluster_ips.iter().map(|ip| {
+        let to = SocketAddr::new(*ip, port);
+        cut_over::probe(&context.resolvers, to)
+    });
+    let seen = join_all(ways).await.into_iter();
+    let resolvers: Vec<IpAddr> = seen.collect::<Option<_>>()?;
+    if resolvers.is_empty() {
+        return None;
+    }
     let now = context.now();
     let mut memories = lock(&context.memories);
-    memories.get_mut(&gathered.id)?.cut_over_seen(resolver, now);
+    memories
+        .get_mut(&gathered.id)?
+        .cut_over_seen(resolvers, now);
     Some(())
 }
 

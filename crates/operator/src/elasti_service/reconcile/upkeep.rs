@@ -13,6 +13,7 @@ use crate::elasti_service::{
     hands::HandError,
     private_service as private,
     refusal::Judgement,
+    resolver_slice,
     sight::Kind,
     world::{Derived, sibling},
 };
@@ -45,7 +46,7 @@ pub(super) async fn before(context: &Context, gathered: &Gathered) -> Result<boo
         let wanted = private::build(object, service);
         let actual = gathered.private.as_deref();
         if !actual.is_some_and(|actual| private::is_right(actual, &wanted)) {
-            context.hands.apply_private_service(&wanted).await?;
+            context.hands.put_private_service(&wanted).await?;
         }
     }
     Ok(false)
@@ -86,14 +87,21 @@ async fn leftovers(context: &Context, gathered: &Gathered) -> Result<(), LookErr
     let object = gathered.object();
     let is_refused = matches!(gathered.judgement, Judgement::Refused(_));
     let private = private_service(&object.spec.service);
+    let service = gathered.sight.service.as_ref();
+    let slices = service.map(|service| resolver_slice::names(object, service));
     for derived in &gathered.derived {
         let is_wanted = match derived {
             Derived::Service(service) => !is_refused && *service.name == *private,
             Derived::Slice(slice) => {
+                // Of a family that the Service does not have any more, it leads nobody.
+                let is_called_for = |name: &str| {
+                    let mut names = slices.iter().flatten();
+                    slices.is_none() || names.any(|called_for| called_for == name)
+                };
                 let world = lock(&context.world);
-                world
-                    .slice(slice)
-                    .is_none_or(|slice| slice.service == object.spec.service)
+                world.slice(slice).is_none_or(|slice| {
+                    slice.service == object.spec.service && is_called_for(&slice.name)
+                })
             }
         };
         if !is_wanted {

@@ -89,6 +89,57 @@ fn a_node_without_a_resolver_matters_to_local_policies_alone() {
     }
 }
 
+/// Told of, and no more: addresses of two families come and go one after the other, and nothing is to be woken for that.
+#[test]
+fn a_family_of_which_no_resolver_has_an_address_is_told() {
+    let mut service = ordinary();
+    service["ipFamilies"] = json!(["IPv4", "IPv6"]);
+    let sight = sight(&service, None);
+    assert_eq!(
+        sight.service.as_ref().map(|it| &it.families[..]),
+        Some(&AddressFamily::ALL[..])
+    );
+    let near = Neighbours {
+        families_without: vec![AddressFamily::V6],
+        ..Neighbours::default()
+    };
+    let (judgement, told) = judge(&sight, &[], &near);
+    assert_eq!(judgement, Judgement::Held);
+    assert_eq!(kinds(&told), [ConditionType::ServiceCannotBeHeld]);
+    assert!(
+        told[0]
+            .message
+            .contains("no ready resolver has an IPv6 address"),
+        "{told:?}"
+    );
+    let (judgement, told) = judge(&sight, &[], &Neighbours::default());
+    assert_eq!((judgement, told), (Judgement::Held, vec![]));
+}
+
+/// An older server says no families; the addresses do.
+#[test]
+fn families_are_what_the_service_says_or_its_addresses_are() {
+    for (fields, expected) in [
+        (
+            json!({"ipFamilies": ["IPv6", "IPv4"]}),
+            &[AddressFamily::V6, AddressFamily::V4][..],
+        ),
+        (json!({"ipFamilies": ["IPv6"]}), &[AddressFamily::V6]),
+        (json!({"clusterIPs": ["fd00::7"]}), &[AddressFamily::V6]),
+        (
+            json!({"clusterIPs": ["10.96.0.7", "fd00::7"]}),
+            &AddressFamily::ALL,
+        ),
+        (json!({"clusterIPs": ["10.96.0.7"]}), &[AddressFamily::V4]),
+        (json!({"clusterIPs": ["None"]}), &[AddressFamily::V4]),
+        (json!({}), &[AddressFamily::V4]),
+    ] {
+        let service: Service =
+            serde_json::from_value(json!({"metadata": {}, "spec": fields})).unwrap();
+        assert_eq!(ServiceSight::of(&service).families, expected, "{fields}");
+    }
+}
+
 #[test]
 fn services_without_an_address_of_their_own_are_refused() {
     for (change, why) in [

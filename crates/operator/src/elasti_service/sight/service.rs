@@ -7,7 +7,7 @@ use k8s_openapi::{
     apimachinery::pkg::{apis::meta::v1::OwnerReference, util::intstr::IntOrString},
 };
 use kube::ResourceExt;
-use weir_api::hold::names::UID_LABEL;
+use weir_api::hold::names::{AddressFamily, UID_LABEL};
 
 /// What of a Service matters.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +32,8 @@ pub struct ServiceSight {
     pub is_local: bool,
     /// Clients in the cluster do.
     pub is_local_inside: bool,
-    /// Addresses of more than one family.
-    pub is_dual_stack: bool,
+    /// The families of its addresses, the first one first. At least one.
+    pub families: Vec<AddressFamily>,
     /// The UID of the ElastiService that it was derived from, if it was.
     pub derived_from: Option<String>,
     /// Its owners.
@@ -70,7 +70,7 @@ impl ServiceSight {
             session_affinity: spec.session_affinity.as_deref() == Some("ClientIP"),
             is_local: local(&spec.internal_traffic_policy) || local(&spec.external_traffic_policy),
             is_local_inside: local(&spec.internal_traffic_policy),
-            is_dual_stack: spec.ip_families.is_some_and(|families| families.len() > 1),
+            families: families(&spec.ip_families.unwrap_or_default(), &ips),
             derived_from: object.labels().get(UID_LABEL).cloned(),
             owners: object.owner_references().to_vec(),
         }
@@ -88,6 +88,25 @@ impl ServiceSight {
                 .selector
                 .iter()
                 .all(|(key, value)| labels.get(key) == Some(value))
+    }
+}
+
+/// As the Service says. One that nobody has given addresses says nothing; then the addresses do, or it is as all once were.
+fn families(said: &[String], ips: &[String]) -> Vec<AddressFamily> {
+    let named = |name: &String| {
+        let mut all = AddressFamily::ALL.into_iter();
+        all.find(|family| family.as_str() == name)
+    };
+    let families: Vec<AddressFamily> = said.iter().filter_map(named).collect();
+    if !families.is_empty() {
+        return families;
+    }
+    let addresses = ips.iter().filter_map(|ip| ip.parse().ok());
+    let families: Vec<AddressFamily> = addresses.map(AddressFamily::of).collect();
+    if families.is_empty() {
+        vec![AddressFamily::V4]
+    } else {
+        families
     }
 }
 

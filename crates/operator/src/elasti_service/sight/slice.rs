@@ -1,4 +1,5 @@
-//! An EndpointSlice: where a Service leads to. Ours leads to resolvers, all others to pods.
+//! An EndpointSlice: where a Service leads to. Ours leads to resolvers, all others to pods; but for the one that an operator
+//! of KubeElasti left, which counts as one of ours that is not right yet.
 
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -6,8 +7,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::discovery::v1::{EndpointPort, EndpointSlice};
 use kube::ResourceExt;
 use weir_api::hold::names::{
-    NEEDED_SINCE_ANNOTATION, SERVICE_NAME_LABEL, SLICE_MANAGED_BY, SLICE_MANAGED_BY_LABEL,
-    UID_LABEL,
+    NEEDED_SINCE_ANNOTATION, SERVICE_NAME_LABEL, SLICE_MANAGED_BY_LABEL, UID_LABEL,
+    leads_to_resolvers,
 };
 
 use weir_hold::facts::Version;
@@ -40,8 +41,9 @@ impl SliceSight {
     pub fn of(object: &EndpointSlice) -> Option<Self> {
         let labels = object.labels();
         let service = labels.get(SERVICE_NAME_LABEL)?.clone();
+        let name = object.name_any();
         let by = labels.get(SLICE_MANAGED_BY_LABEL);
-        let is_ours = by.is_some_and(|by| by == SLICE_MANAGED_BY);
+        let is_ours = leads_to_resolvers(&name, &service, by.map(String::as_str));
         let mut ready = BTreeSet::new();
         let mut nodes = BTreeSet::new();
         for endpoint in &object.endpoints {
@@ -57,7 +59,7 @@ impl SliceSight {
         }
         let mark = object.annotations().get(NEEDED_SINCE_ANNOTATION);
         Some(Self {
-            name: object.name_any(),
+            name,
             service,
             version: Version(object.resource_version().unwrap_or_default()),
             is_ours,

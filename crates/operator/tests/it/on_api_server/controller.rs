@@ -113,7 +113,7 @@ fn service(name: &str, port: u16) -> Service {
     .unwrap()
 }
 
-fn deployment(name: &str, replicas: i32) -> Deployment {
+pub(super) fn deployment(name: &str, replicas: i32) -> Deployment {
     serde_json::from_value(json!({
         "metadata": {"name": name},
         "spec": {
@@ -128,7 +128,7 @@ fn deployment(name: &str, replicas: i32) -> Deployment {
     .unwrap()
 }
 
-fn elasti_service(name: &str, service: &str) -> ElastiService {
+pub(super) fn elasti_service(name: &str, service: &str) -> ElastiService {
     serde_json::from_value(json!({
         "apiVersion": "elasti.truefoundry.com/v1alpha1",
         "kind": "ElastiService",
@@ -192,7 +192,7 @@ pub(super) fn condition<'a>(object: &'a ElastiService, kind: &str) -> Option<(&'
     Some((&found.status, &found.message))
 }
 
-fn has_phase(object: &ElastiService) -> bool {
+pub(super) fn has_phase(object: &ElastiService) -> bool {
     object
         .status
         .as_ref()

@@ -2,6 +2,7 @@
 
 mod authority;
 mod controller;
+mod dual;
 mod events;
 mod leader;
 mod place;
