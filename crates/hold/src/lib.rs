@@ -9,15 +9,20 @@
 //! To zero: a resolver knows the service, phase Draining, slice, seen through the Service, overlap,
 //! autoscaler paused, scaled to 0, phase Asleep. From zero: phase Waking, autoscaler unpaused,
 //! scaled up, an endpoint is ready, overlap, slice removed, phase Serving.
+//!
+//! Two things beside that order are pure as well, and asked by resolvers for each request: which Service it names ([`host`]),
+//! and whether it is answered without waking anybody ([`probe`]).
 
 mod asleep;
 mod conditions;
 mod deletion;
 mod draining;
 pub mod facts;
+pub mod host;
 pub mod memory;
 #[cfg(test)]
 mod model;
+pub mod probe;
 mod serving;
 pub mod settings;
 mod slice;

@@ -9,10 +9,7 @@ use std::{
     },
 };
 
-use http::{
-    HeaderName, StatusCode,
-    header::{HOST, HeaderValue},
-};
+use http::{HeaderName, StatusCode};
 use weir_wire::{
     answer::Answer,
     backend::Backend,
@@ -21,7 +18,7 @@ use weir_wire::{
 };
 
 use crate::{
-    host,
+    host::{self, HostError},
     metrics::{Extraction, Metrics},
     sources::Sources,
     table::{Route, Routes, Table},
@@ -108,9 +105,9 @@ impl Guide {
                 self.metrics.host_extracted(Extraction::Miss);
                 Err(unknown())
             }
-            Err(message) => {
+            Err(error) => {
                 self.metrics.host_extracted(Extraction::Error);
-                let answer = Answer::new(StatusCode::NOT_FOUND, "no_target", message);
+                let answer = Answer::new(StatusCode::NOT_FOUND, "no_target", error.to_string());
                 Err(Instead::Answer(answer))
             }
         }
@@ -120,21 +117,9 @@ impl Guide {
         &self,
         arrival: &Arrival<'_>,
         routes: &'r Routes,
-    ) -> Result<Option<&'r Route>, String> {
-        let head = arrival.head;
-        let header = self
-            .header_for_host
-            .as_ref()
-            .and_then(|name| head.headers.get(name));
-        let text = match (header, head.uri.authority()) {
-            (Some(header), _) => text(header)?,
-            (None, Some(authority)) => authority.as_str(),
-            (None, None) => match head.headers.get(HOST) {
-                Some(host) => text(host)?,
-                None => "",
-            },
-        };
-        let target = host::parse(text, &self.cluster_domain).map_err(|error| error.to_string())?;
+    ) -> Result<Option<&'r Route>, HostError> {
+        let header = self.header_for_host.as_ref();
+        let target = host::named_by(arrival.head, header, &self.cluster_domain)?;
         let named = routes.by_name.get(target.namespace.as_ref());
         let Some(ports) = named.and_then(|names| names.get(target.service.as_ref())) else {
             return Ok(None);
@@ -144,12 +129,6 @@ impl Guide {
             None => ports.first(),
         })
     }
-}
-
-fn text(value: &HeaderValue) -> Result<&str, String> {
-    value
-        .to_str()
-        .map_err(|_| "the header that names the target is not plain text".to_owned())
 }
 
 /// The same for all that is not held: whether there is such a Service is nobody's business.

@@ -1,7 +1,7 @@
 //! Answers that are given while no endpoint is ready, without waking (`probeResponse`).
 //!
-//! [`ProbeRules::compile`] turns the rules of an object into something that can be asked for each request; `index` and
-//! `targets` call it, the request's path asks. How a query is taken apart is in [`query`].
+//! [`ProbeRules::compile`] turns the rules of an object into something that can be asked for each request; the resolver calls
+//! it when objects change, and asks on the way of requests. How a query is taken apart is in [`query`].
 
 mod query;
 #[cfg(test)]
@@ -101,7 +101,7 @@ impl ProbeRules {
     }
 
     /// Whether these are the rules that `compile` would make of this, so that it need not.
-    pub(crate) fn is_from(&self, source: &[ProbeResponse]) -> bool {
+    pub fn is_from(&self, source: &[ProbeResponse]) -> bool {
         self.source == source
     }
 

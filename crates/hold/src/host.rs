@@ -1,10 +1,11 @@
-//! What names a target on the shared port: the Host header, or the header that ingresses set in its place.
+//! What names a target on the resolver's shared port: the header that ingresses set, the request's own address, or Host.
 //!
 //! `[http://]svc.ns[.svc[.<cluster domain>]][:port][/any path]`. Clients choose this text, so everything that is not of
 //! this form is refused; whether there is such a service is for others to say.
 
 use std::borrow::Cow;
 
+use http::{HeaderName, header::HOST, request};
 use thiserror::Error;
 use weir_api::dns::{DNS_LABEL_MAX_LENGTH, DNS_SUBDOMAIN_MAX_LENGTH};
 
@@ -28,6 +29,9 @@ pub enum HostError {
     /// Nothing at all.
     #[error("the host is empty; name the service as service.namespace.svc")]
     Empty,
+    /// Bytes that are no text.
+    #[error("the header that names the target is not plain text")]
+    NotText,
     /// More than any host name and path.
     #[error("the host is too long; name the service as service.namespace.svc")]
     TooLong,
@@ -56,6 +60,22 @@ pub enum HostError {
         "the host is not in this cluster's domain; name the service as service.namespace.svc, with the cluster's domain or without any"
     )]
     Domain,
+}
+
+/// Reads what a request names: in `header`, if there is one and the request has it, else in its own address, else in Host.
+pub fn named_by<'a>(
+    head: &'a request::Parts,
+    header: Option<&HeaderName>,
+    cluster_domain: &str,
+) -> Result<HostTarget<'a>, HostError> {
+    let agreed = header.and_then(|name| head.headers.get(name));
+    let value = match (agreed, head.uri.authority()) {
+        (Some(agreed), _) => Some(agreed),
+        (None, Some(authority)) => return parse(authority.as_str(), cluster_domain),
+        (None, None) => head.headers.get(HOST),
+    };
+    let text = value.map_or(Ok(""), |value| value.to_str());
+    parse(text.map_err(|_| HostError::NotText)?, cluster_domain)
 }
 
 /// Reads a header's value; nothing is allocated where it is in lower case already.
@@ -259,6 +279,47 @@ mod tests {
         ] {
             assert_eq!(parse(text, DOMAIN), Err(error), "{text:?}");
         }
+    }
+
+    #[test]
+    fn the_header_that_was_agreed_on_counts_most_and_host_least() {
+        let agreed = HeaderName::from_static("x-target");
+        let request = |address: &str, headers: &[(&str, &[u8])]| {
+            let mut request = http::Request::get(address);
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            request.body(()).unwrap().into_parts().0
+        };
+        for (address, headers, named) in [
+            ("/", &[("host", &b"a.x"[..])][..], Ok("a")),
+            ("/", &[("host", b"a.x"), ("x-target", b"b.x")], Ok("b")),
+            ("http://c.x/", &[("host", b"a.x")], Ok("c")),
+            (
+                "http://c.x/",
+                &[("x-target", b"b.x"), ("host", b"a.x")],
+                Ok("b"),
+            ),
+            ("/", &[], Err(HostError::Empty)),
+            // One that says nothing useful is not passed over: whoever set it meant it.
+            (
+                "/",
+                &[("x-target", b""), ("host", b"a.x")],
+                Err(HostError::Empty),
+            ),
+            (
+                "/",
+                &[("x-target", b"b.\xffx"), ("host", b"a.x")],
+                Err(HostError::NotText),
+            ),
+        ] {
+            let head = request(address, headers);
+            let target = named_by(&head, Some(&agreed), DOMAIN);
+            let service = target.as_ref().map(|it| &*it.service).map_err(|it| *it);
+            assert_eq!(service, named, "{address} {headers:?}");
+        }
+        let head = request("/", &[("host", b"a.x"), ("x-target", b"b.x")]);
+        assert_eq!(named_by(&head, None, DOMAIN).unwrap().service, "a");
     }
 
     #[test]
