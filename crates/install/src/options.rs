@@ -8,6 +8,10 @@ use weir_api::{
 
 /// What can be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "choices that have nothing to do with each other"
+)]
 pub struct Options {
     /// Where everything is put.
     pub namespace: String,

@@ -29,6 +29,10 @@ Examples:
 
 The watched namespaces must be there before. Place is installed only where it is asked for: it labels nodes, and runs
 node_exporter on all of them, in a namespace whose pods may use the hosts' network.")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "choices that have nothing to do with each other"
+)]
 pub(crate) struct ManifestsArgs {
     /// Only this part; may be given several times, or as a list with commas; without it hold
     #[arg(long, value_name = "PART", ignore_case = true, value_delimiter = ',')]

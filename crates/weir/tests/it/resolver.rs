@@ -443,7 +443,7 @@ fn who_got_something_wrong_is_told_what_to_do() {
         ),
         (
             &["--targets", &good, "--resolver-may-scale"],
-            "needs an operator",
+            "needs a cluster",
         ),
     ];
     for (arguments, expected) in cases {

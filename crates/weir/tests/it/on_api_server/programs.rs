@@ -59,7 +59,7 @@ impl Program {
         let log = self.log.lock().expect("the log");
         let is_so = |line: &&Value| {
             let line = line.to_string().to_lowercase();
-            line.contains("forbidden") || line.contains("403") || line.contains("may not be")
+            line.contains("forbidden") || line.contains("may not be")
         };
         log.iter().filter(is_so).cloned().collect()
     }
