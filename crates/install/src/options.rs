@@ -5,6 +5,10 @@ use weir_api::dns::{NameError, check_dns_label};
 
 /// What can be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "choices that have nothing to do with each other"
+)]
 pub struct Options {
     /// Where everything is put.
     pub namespace: String,
@@ -20,6 +24,8 @@ pub struct Options {
     pub resolver_siblings: bool,
     /// Whether the definitions of the resources are among the objects.
     pub crds: bool,
+    /// Whether the certificates of kubelets are not looked at.
+    pub kubelet_insecure_tls: bool,
     /// Whether hold is installed.
     pub hold: bool,
     /// How place is installed; none: not at all.

@@ -18,6 +18,7 @@ const FRESH: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
     path: PathBuf,
+    fresh: Duration,
     known: Arc<Mutex<Option<(Instant, HeaderValue)>>>,
 }
 
@@ -41,14 +42,20 @@ impl Token {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             path,
+            fresh: FRESH,
             known: Arc::default(),
         }
+    }
+
+    /// The same, where what was read is good for another time.
+    pub(crate) fn good_for(self, fresh: Duration) -> Self {
+        Self { fresh, ..self }
     }
 
     /// The header that carries it.
     pub(crate) async fn header(&self) -> Result<HeaderValue, TokenError> {
         let known = self.lock().clone();
-        if let Some((_, header)) = known.filter(|(read, _)| read.elapsed() < FRESH) {
+        if let Some((_, header)) = known.filter(|(read, _)| read.elapsed() < self.fresh) {
             return Ok(header);
         }
         let text = tokio::fs::read_to_string(&self.path).await;

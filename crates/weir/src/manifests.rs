@@ -28,6 +28,10 @@ Examples:
 
 The watched namespaces must be there before. Place is installed only where it is asked for: it labels nodes, and runs
 node_exporter on all of them, in a namespace whose pods may use the hosts' network.")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "flags that have nothing to do with each other"
+)]
 pub(crate) struct ManifestsArgs {
     /// Only this part; may be given several times, or as a list with commas; without it hold
     #[arg(long, value_name = "PART", ignore_case = true, value_delimiter = ',')]
@@ -59,6 +63,10 @@ pub(crate) struct ManifestsArgs {
     /// Whether each of those pods has two resolvers on the same ports: when one is killed, nobody is refused
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "true", default_missing_value = "true")]
     resolver_siblings: bool,
+
+    /// Do not look at the certificates of kubelets, which triggers of the type network ask: for clusters in which kubelets have signed them themselves
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
+    kubelet_insecure_tls: bool,
 
     /// Where to put the exporters of place; a namespace of their own
     #[arg(long, value_name = "NAMESPACE", default_value = NODE_EXPORTER)]
@@ -129,6 +137,7 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         operator_replicas,
         resolver_replicas,
         resolver_siblings,
+        kubelet_insecure_tls,
         node_exporter_namespace,
         node_exporter_image,
         node_exporter_port,
@@ -155,6 +164,7 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         operator_replicas,
         resolver_replicas,
         resolver_siblings,
+        kubelet_insecure_tls,
         crds,
         hold: parts.is_empty() || parts.contains(&Part::Hold),
         place,

@@ -44,6 +44,9 @@ pub(super) fn command(options: &Options) -> Command {
             arguments.push("--allow-taints".to_owned());
         }
     }
+    if options.hold && options.kubelet_insecure_tls {
+        arguments.push("--kubelet-insecure-tls".to_owned());
+    }
     arguments.extend(watch_flags(options));
     if options.watched().is_some() {
         // It may not ask whose a token is; see `rights`.

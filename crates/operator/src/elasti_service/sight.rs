@@ -16,7 +16,7 @@ use weir_api::hold::InForce;
 pub use self::{
     scaler::{Hpa, ScaledObject, Scaler},
     service::{PortSight, ServiceSight},
-    slice::SliceSight,
+    slice::{PodSight, SliceSight},
     workload::{Kind, OtherKind, Rollout, Workload},
 };
 

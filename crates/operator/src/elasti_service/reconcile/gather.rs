@@ -7,11 +7,14 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use weir_api::{
     finding::Finding,
-    hold::{InForce, names::private_service},
+    hold::{
+        InForce,
+        names::{private_service, report::ConditionType},
+    },
 };
 use weir_hold::{
     Facts,
-    facts::{Group, Knows, Window},
+    facts::{Group, Knows, Triggers, Window},
 };
 use weir_role::cluster::ObjectId;
 
@@ -23,7 +26,10 @@ use crate::{
         ports::Allotted,
         refusal::{self, Judgement, Neighbours, Told},
         sight::{Seen, ServiceSight, Sight},
-        triggers::Verdict,
+        triggers::{
+            Verdict,
+            network::wanted::{Wanted, wanted},
+        },
         window::window,
         world::{Derived, World, service_of, sibling},
     },
@@ -48,6 +54,8 @@ pub(super) struct Gathered {
     pub(super) allotted: Allotted,
     pub(super) resolvers: Vec<(Resolver, Knows)>,
     pub(super) verdict: Verdict,
+    /// Whose traffic has a say in that.
+    measured: Wanted,
     /// When a schedule says something else, this one's or that of another on the target.
     pub(super) schedule_changes: Option<Timestamp>,
     pub(super) window: Window,
@@ -92,10 +100,17 @@ pub(super) fn gather(context: &Context, id: &ObjectId) -> Option<Gathered> {
         .for_service(&service_of(&object), &allotted.ports);
     near.uncovered_nodes = uncovered(&sight, &resolvers);
     let findings = object.validate();
-    let (judgement, told) = refusal::judge(&sight, &findings, &near);
-    context
-        .board
-        .set(id.clone(), &object.spec.triggers, cooldown(&object));
+    let (judgement, mut told) = refusal::judge(&sight, &findings, &near);
+    let (triggers, cooldown) = (&object.spec.triggers, cooldown(&object));
+    context.board.set(id.clone(), triggers, cooldown);
+    let measured = wanted(triggers, cooldown, &sight, context.meter.may_ask());
+    context.meter.set(id.clone(), measured.clone());
+    if let Wanted::Unusable(obstacle) = &measured {
+        told.push(Told {
+            kind: ConditionType::TriggerNotUsable,
+            message: obstacle.to_string(),
+        });
+    }
     let (verdict, changes) = heard(context, id, &object, now);
     let of_others = others
         .iter()
@@ -113,6 +128,7 @@ pub(super) fn gather(context: &Context, id: &ObjectId) -> Option<Gathered> {
         allotted,
         resolvers,
         verdict,
+        measured,
         schedule_changes,
         window: window(object.spec.enabled_period.as_ref(), now),
         namespace_ends: false,
@@ -145,7 +161,7 @@ impl Gathered {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let around = Around {
             resolvers: &self.resolvers,
-            triggers: self.verdict.triggers,
+            triggers: self.triggers(sight, context),
             window: self.window,
             group: self.group(context, &names, now),
             group_names: &names,
@@ -155,6 +171,17 @@ impl Gathered {
             shared_port: context.shared_port,
         };
         dereference::facts(sight, &around)
+    }
+
+    /// What the triggers say. Of pods that this sight has and the last one had not, nobody knows yet whether they are idle.
+    fn triggers(&self, sight: &Sight, context: &Context) -> Triggers {
+        let object = self.object();
+        let (triggers, cooldown) = (&object.spec.triggers, cooldown(object));
+        let measured = wanted(triggers, cooldown, sight, context.meter.may_ask());
+        match self.verdict.triggers {
+            Triggers::Idle if measured != self.measured => Triggers::Unknown,
+            triggers => triggers,
+        }
     }
 
     fn group_names(&self) -> Vec<String> {
@@ -176,7 +203,7 @@ impl Gathered {
     }
 }
 
-/// What the triggers say: those that were asked, and those that go by the clock. And when the clock changes that.
+/// What the triggers say: those that were asked, those that kubelets were asked for, and those that go by the clock. And when the clock changes that.
 fn heard(
     context: &Context,
     id: &ObjectId,
@@ -184,7 +211,7 @@ fn heard(
     now: Timestamp,
 ) -> (Verdict, Option<Timestamp>) {
     let schedules = calendar(&object.spec.triggers, now);
-    let asked = context.board.verdict(id);
+    let asked = together(context.board.verdict(id), context.meter.verdict(id));
     (together(asked, schedules.verdict), schedules.changes)
 }
 
