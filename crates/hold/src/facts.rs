@@ -91,7 +91,7 @@ pub enum Triggers {
     Idle,
     /// At least one is not.
     Busy,
-    /// At least one could not be asked, and none is busy.
+    /// At least one could not be asked, or does not know for long enough, and none is busy.
     Unknown,
 }
 

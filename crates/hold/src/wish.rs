@@ -80,7 +80,7 @@ pub(super) fn sleep(view: &View<'_>) -> Result<(), Awake> {
                 until: record_at(view),
             });
         }
-        Triggers::Unknown => return Err("a trigger could not be asked".into()),
+        Triggers::Unknown => return Err("a trigger does not say that it is idle".into()),
     }
     match wanted.window {
         Window::Open(_) => {}

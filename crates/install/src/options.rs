@@ -33,6 +33,8 @@ pub struct Options {
     pub allow_from: Vec<Cidr>,
     /// Whether the definitions of the resources are among the objects.
     pub crds: bool,
+    /// Whether the certificates of kubelets are not looked at.
+    pub kubelet_insecure_tls: bool,
     /// Whether hold is installed.
     pub hold: bool,
     /// How place is installed; none: not at all.

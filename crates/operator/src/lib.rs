@@ -6,6 +6,7 @@
 //! - [`leader`]: only one process at a time puts anything to sleep;
 //! - [`admin`]: the operator's ports: wake signals, metrics, health;
 //! - [`events`], [`metrics`]: what it tells;
+//! - [`token`], [`trust`]: who it says it is to exporters and kubelets, and whom of them it believes;
 //! - [`settings`]: what can be set; [`role`]: the process.
 
 pub mod admin;
@@ -16,4 +17,6 @@ pub mod metrics;
 pub mod resolvers;
 pub mod role;
 pub mod settings;
+pub mod token;
 pub mod traffic_watch;
+pub mod trust;

@@ -35,7 +35,10 @@ use crate::{
         hands::Hands,
         ports::PortBook,
         queue::SharedQueue,
-        triggers::{Board, Secret, TriggerSettings},
+        triggers::{
+            Board, Secret, TriggerSettings,
+            network::{Meter, MeterSettings, kubelet::Kubelets, nodes},
+        },
         wake::Waker,
         world::{World, service_of},
     },
@@ -196,8 +199,16 @@ fn context(
         Arc::new(move |id| touched.mark([id])),
         Arc::new(move |outcome| asked.trigger_asked(outcome)),
     );
+    let asked = Arc::clone(&metrics);
+    let touched = Arc::clone(&queue);
+    let (meter, measures) = Meter::start(
+        kubelets(settings, &client),
+        Arc::new(move |id| touched.mark([id])),
+        Arc::new(move |outcome| asked.trigger_asked(outcome)),
+    );
     if settings.runs_hold {
         spawn_until(tasks, ends, asks);
+        spawn_until(tasks, ends, measures);
     }
 
     let (resolvers, follows) = Resolvers::start(
@@ -231,6 +242,7 @@ fn context(
         queue,
         resolvers,
         board,
+        meter,
         events,
         metrics,
         settings: settings.plan(),
@@ -295,6 +307,21 @@ fn triggers(settings: &Settings) -> TriggerSettings {
         default_authorization: authorization
             .and_then(|value| value.to_str().ok())
             .map(Secret::new),
+    }
+}
+
+fn kubelets(settings: &Settings, client: &Client) -> MeterSettings {
+    let client = client.clone();
+    let port = settings.kubelets.port;
+    MeterSettings {
+        polling_interval: settings.times.polling_interval,
+        // A kubelet tells of pods of all namespaces, and no Role gives the right to ask it.
+        may_ask: settings.cluster.namespaces.is_empty(),
+        kubelets: Kubelets::new(&settings.kubelets),
+        find: Arc::new(move |node| {
+            let client = client.clone();
+            Box::pin(async move { nodes::find(client, &node, port).await })
+        }),
     }
 }
 

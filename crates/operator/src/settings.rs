@@ -1,11 +1,12 @@
 //! What can be set: flags and the peers' environment variables in, one typed [`Settings`] out.
 //!
 //! [`args`] is what can be typed, with its help, [`place`] the part of it that is about place, [`exporters`] whom that
-//! asks; [`bind`] and `ports` read forms of their own. Nothing here does any work.
+//! asks, [`kubelets`] whom triggers ask; [`bind`] and `ports` read forms of their own. Nothing here does any work.
 
 pub mod args;
 pub mod bind;
 pub mod exporters;
+pub mod kubelets;
 pub mod place;
 mod ports;
 #[cfg(test)]
@@ -17,6 +18,7 @@ pub use args::OperatorArgs;
 pub use bind::Bind;
 use bind::MaybeBind;
 use http::{HeaderValue, Uri};
+use kubelets::KubeletSettings;
 pub use place::{Controller, Place};
 use thiserror::Error;
 use weir_api::hold::names::environment::{ACCEPTED_AND_IGNORED, PROMETHEUS_AUTHORIZATION_HEADER};
@@ -49,6 +51,8 @@ pub struct Settings {
     pub times: Times,
     /// The Prometheus server of triggers that name none.
     pub prometheus: Prometheus,
+    /// How triggers of the type `network` ask.
+    pub kubelets: KubeletSettings,
     /// What place does; none: it does not run.
     pub place: Option<Place>,
     /// Whether hold runs.
@@ -197,6 +201,7 @@ impl Settings {
             hold_timeout,
             polling_interval,
             prometheus_address,
+            kubelets,
             controllers,
             place,
             ignored,
@@ -226,6 +231,7 @@ impl Settings {
         {
             return Err(SettingsError::PortInRange(port));
         }
+        let kubelets = KubeletSettings::new(kubelets);
         let place = Place::new(place)?;
         let place = controllers.contains(&Controller::Place).then_some(place);
         let namespaces = namespaces(watch_namespace, &own_namespace);
@@ -245,7 +251,7 @@ impl Settings {
             },
             place,
             runs_hold: controllers.contains(&Controller::Hold),
-            notes: worth_saying(&listen, ignored, &set),
+            notes: worth_saying(&listen, &kubelets, ignored, &set),
             listen,
             resolver: Resolver {
                 namespace: resolver_namespace,
@@ -262,6 +268,7 @@ impl Settings {
                 fail_open_after: fail_open_after.0,
                 hold: hold_timeout.0,
             },
+            kubelets,
             prometheus: Prometheus {
                 address: prometheus_address
                     .filter(|address| !address.is_empty())
@@ -328,6 +335,7 @@ impl Listen {
 
 fn worth_saying(
     listen: &Listen,
+    kubelets: &KubeletSettings,
     ignored: args::IgnoredArgs,
     set: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<String> {
@@ -351,6 +359,7 @@ fn worth_saying(
                 .to_owned(),
         );
     }
+    notes.extend(kubelets.note());
     notes
 }
 

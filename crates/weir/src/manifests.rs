@@ -73,10 +73,15 @@ pub(crate) struct ManifestsArgs {
     /// Let resolvers wake what sleeps by themselves when no operator answers, with the rights that this takes
     #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     resolver_may_scale: bool,
+
     /// Resolvers serve only clients with an address in this range, such as 10.0.0.0/8 or 2001:db8::/32; may be given several
     /// times, or as a list with commas. See `weir resolver --help`
     #[arg(long, value_name = "CIDR", value_delimiter = ',')]
     allow_from: Vec<Cidr>,
+
+    /// Do not look at the certificates of kubelets, which triggers of the type network ask: for clusters in which kubelets have signed them themselves
+    #[arg(long, value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
+    kubelet_insecure_tls: bool,
 
     /// Where to put the exporters of place; a namespace of their own
     #[arg(long, value_name = "NAMESPACE", default_value = NODE_EXPORTER)]
@@ -150,6 +155,7 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         resolver_siblings,
         resolver_may_scale,
         allow_from,
+        kubelet_insecure_tls,
         node_exporter_namespace,
         node_exporter_image,
         node_exporter_port,
@@ -179,6 +185,7 @@ pub(crate) fn run(args: ManifestsArgs) -> Result<(), ManifestsError> {
         resolver_siblings,
         resolver_may_scale,
         allow_from,
+        kubelet_insecure_tls,
         crds,
         hold: parts.is_empty() || parts.contains(&Part::Hold),
         place,

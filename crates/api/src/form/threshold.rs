@@ -1,4 +1,4 @@
-//! The `threshold` of a Prometheus trigger, which may be a number or a string with one.
+//! The `threshold` of a trigger, which may be a number or a string with one.
 //!
 //! The schema leaves it untyped, as the peers do, so no CEL rule can see it: `hold::validate`
 //! checks it with this, and the operator reads it with this.
@@ -20,6 +20,11 @@ pub enum ThresholdError {
     /// A number with which no value can be compared.
     #[error("the threshold `{0}` is not finite; write a decimal number, such as 0.5")]
     NotFinite(String),
+    /// Bytes per second, below which nothing can be.
+    #[error(
+        "the threshold `{0}` is not above 0, so no traffic would ever be below it; write bytes per second, such as 4096"
+    )]
+    NotAboveZero(String),
 }
 
 /// The threshold as a finite number.
@@ -37,6 +42,16 @@ pub fn parse_threshold(value: &Value) -> Result<f64, ThresholdError> {
         Value::Bool(_) => Err(ThresholdError::WrongType("a boolean")),
         Value::Array(_) => Err(ThresholdError::WrongType("a list")),
         Value::Object(_) => Err(ThresholdError::WrongType("an object")),
+    }
+}
+
+/// The threshold of a rate: a finite number above 0.
+pub fn parse_rate(value: &Value) -> Result<f64, ThresholdError> {
+    let rate = parse_threshold(value)?;
+    if rate > 0.0 {
+        Ok(rate)
+    } else {
+        Err(ThresholdError::NotAboveZero(rate.to_string()))
     }
 }
 
@@ -95,6 +110,29 @@ mod tests {
         ] {
             assert_eq!(parse_threshold(&value).unwrap_err().to_string(), message);
         }
+    }
+
+    #[test]
+    fn nothing_is_below_a_rate_of_zero() {
+        assert_eq!(parse_rate(&json!("4096")), Ok(4096.0));
+        assert_eq!(parse_rate(&json!(0.5)), Ok(0.5));
+        for (value, message) in [
+            (
+                json!(0),
+                "the threshold `0` is not above 0, so no traffic would ever be below it; write bytes per second, such as 4096",
+            ),
+            (
+                json!("-1"),
+                "the threshold `-1` is not above 0, so no traffic would ever be below it; write bytes per second, such as 4096",
+            ),
+            (
+                json!("low"),
+                "the threshold `low` is not a decimal number, such as 0.5",
+            ),
+        ] {
+            assert_eq!(parse_rate(&value).unwrap_err().to_string(), message);
+        }
+        assert!(parse_rate(&json!(-0.0)).is_err());
     }
 
     proptest! {

@@ -68,7 +68,8 @@ pub struct TriggerMetadata {
     pub server_address: Option<String>,
 
     /// The value below which the workload counts as idle, as a number or a string. prometheus: of
-    /// the query; network: bytes per second, in both directions together.
+    /// the query; network: bytes per second of each pod, in both directions together; absent: 4096,
+    /// which is above the traffic of probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "anything")]
     pub threshold: Option<Value>,

@@ -11,7 +11,7 @@ use crate::finding::{Finding, Findings};
 use crate::form::cron::Cron;
 use crate::form::go_duration::GoDuration;
 use crate::form::header::is_header_name;
-use crate::form::threshold::parse_threshold;
+use crate::form::threshold::{ThresholdError, parse_rate, parse_threshold};
 
 impl ElastiService {
     /// Everything that is wrong with it. Nothing found means that a controller may act upon it.
@@ -71,7 +71,7 @@ fn validate_trigger(trigger: &Trigger, at: &str, findings: &mut Findings) {
                     "MissingThreshold",
                     "a prometheus trigger needs a threshold: the value below which the workload counts as idle",
                 ),
-                Some(value) => validate_threshold(value, at, findings),
+                Some(value) => validate_threshold(parse_threshold(value), at, findings),
             }
             for name in headers.keys().filter(|name| !is_header_name(name)) {
                 findings.refuse(
@@ -83,7 +83,7 @@ fn validate_trigger(trigger: &Trigger, at: &str, findings: &mut Findings) {
         }
         TriggerType::Network => {
             if let Some(value) = threshold {
-                validate_threshold(value, at, findings);
+                validate_threshold(parse_rate(value), at, findings);
             }
         }
         TriggerType::Schedule => validate_window(&trigger.metadata, at, findings),
@@ -146,8 +146,8 @@ fn list(keys: &[&str]) -> String {
     }
 }
 
-fn validate_threshold(value: &serde_json::Value, at: &str, findings: &mut Findings) {
-    if let Err(error) = parse_threshold(value) {
+fn validate_threshold(parsed: Result<f64, ThresholdError>, at: &str, findings: &mut Findings) {
+    if let Err(error) = parsed {
         findings.refuse(
             format!("{at}.threshold"),
             "InvalidThreshold",

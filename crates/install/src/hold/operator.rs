@@ -44,6 +44,9 @@ pub(super) fn command(options: &Options) -> Command {
             arguments.push("--allow-taints".to_owned());
         }
     }
+    if options.hold && options.kubelet_insecure_tls {
+        arguments.push("--kubelet-insecure-tls".to_owned());
+    }
     arguments.extend(watch_flags(options));
     let peers = options.peers().into_iter();
     arguments.extend(peers.map(|namespace| format!("--peer-namespace={namespace}")));

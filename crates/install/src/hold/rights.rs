@@ -2,7 +2,8 @@
 //!
 //! Where all namespaces are watched that is a ClusterRole for each; where only some are, a Role in each of them and in our own.
 //! To ask the API server whose token a wake signal carries takes a right that no Role can give: there the operator
-//! does not ask, and the NetworkPolicy alone says who may wake.
+//! does not ask, and the NetworkPolicy alone says who may wake. Nor can one give the right to ask kubelets: there triggers of the
+//! type `network` cannot be used.
 
 use k8s_openapi::{
     api::rbac::v1::{
@@ -69,6 +70,7 @@ fn everywhere(part: Part, options: &Options) -> [Object; 2] {
     let mut rules = rules(part, options);
     if part == Part::Operator && options.hold {
         rules.extend(review_rules());
+        rules.extend(kubelet_rules());
     }
     [
         Object::from(ClusterRole {
@@ -186,6 +188,15 @@ fn review_rules() -> [PolicyRule; 2] {
             &["subjectaccessreviews"],
             &["create"],
         ),
+    ]
+}
+
+/// How much traffic have the pods of a node, and where is its kubelet? Not `nodes/proxy`, with which one may run what one likes
+/// in every pod of the node.
+fn kubelet_rules() -> [PolicyRule; 2] {
+    [
+        rule("", &["nodes/stats"], &["get"]),
+        rule("", &["nodes"], &["get"]),
     ]
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{Object, Options, hold};
 
@@ -20,6 +20,7 @@ pub(crate) fn options() -> Options {
         resolver_may_scale: false,
         allow_from: Vec::new(),
         crds: false,
+        kubelet_insecure_tls: false,
         hold: true,
         place: None,
     }
@@ -83,11 +84,59 @@ fn nobody_may_do_everything() {
             texts(rule, &mut found);
             assert!(!found.iter().any(|text| text.contains('*')), "{rule}");
             // What would let them become somebody else.
-            for forbidden in ["secrets", "pods/exec", "escalate", "bind", "impersonate"] {
+            let forbidden = [
+                "secrets",
+                "pods/exec",
+                "nodes/proxy",
+                "escalate",
+                "bind",
+                "impersonate",
+            ];
+            for forbidden in forbidden {
                 assert!(!found.contains(&forbidden), "{rule}");
             }
         }
     }
+}
+
+/// A kubelet tells of the pods of all namespaces.
+#[test]
+fn kubelets_are_asked_where_all_namespaces_are_watched_and_nowhere_else() {
+    for (watched, hold, expected) in [
+        (vec![], true, 1),
+        (vec!["shop".to_owned()], true, 0),
+        (vec![], false, 0),
+    ] {
+        let mut options = options();
+        options.watch_namespaces = watched;
+        options.hold = hold;
+        options.place = (!hold).then(crate::place::tests::place_options);
+        let all = values(&hold::objects(&options));
+        let roles = [of_kind(&all, "ClusterRole"), of_kind(&all, "Role")].concat();
+        let rules = roles
+            .iter()
+            .flat_map(|role| role["rules"].as_array().expect("rules"));
+        let rules: Vec<&Value> = rules
+            .filter(|rule| rule["resources"].to_string().contains("nodes/stats"))
+            .collect();
+        assert_eq!(rules.len(), expected);
+        assert!(
+            rules.iter().all(|rule| rule["verbs"] == json!(["get"])),
+            "{rules:?}"
+        );
+    }
+}
+
+#[test]
+fn the_certificates_of_kubelets_are_left_unseen_only_where_that_was_chosen() {
+    let flag = "--kubelet-insecure-tls";
+    let printed = |insecure: bool| {
+        let mut options = options();
+        options.kubelet_insecure_tls = insecure;
+        Value::from(values(&hold::objects(&options))).to_string()
+    };
+    assert!(!printed(false).contains(flag));
+    assert_eq!(printed(true).matches(flag).count(), 1);
 }
 
 #[test]

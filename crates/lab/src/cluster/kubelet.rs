@@ -39,6 +39,12 @@ pub fn start(
             flag("cert-dir", &directory.join("kubelet/pki").to_string_lossy()),
             flag("hostname-override", &node.name()),
             flag("node-ip", &node.address().to_string()),
+            // What it counts of pods (cAdvisor in it) it is told by containerd, which it looks for in one place otherwise: without
+            // this it does not know which counters of the network are whose.
+            flag(
+                "containerd",
+                &layout.containerd_socket(node).to_string_lossy(),
+            ),
         ])
         .in_cgroup(layout.node_cgroup(node))
         .start(layout)

@@ -34,9 +34,10 @@ pub fn calendar(triggers: &[Trigger], now: Timestamp) -> Calendar {
     all
 }
 
-/// What two say together: busy wins over unknown, unknown over idle, and who has nothing to say has no say.
+/// What two say together: busy wins over unknown, unknown over idle, and who has nothing to say has no say. Of two that do not
+/// know, the one that says why.
 pub fn together(one: Verdict, other: Verdict) -> Verdict {
-    if weight(other.triggers) > weight(one.triggers) {
+    if weight(&other) > weight(&one) {
         other
     } else {
         one
@@ -54,10 +55,7 @@ fn one(trigger: &Trigger, now: Timestamp) -> (Verdict, Option<Timestamp>) {
         ),
         duration: metadata.duration.clone().unwrap_or_default(),
     };
-    let because = |triggers, why: Option<&str>| Verdict {
-        triggers,
-        why: why.map(str::to_owned),
-    };
+    let because = |triggers, why: Option<&str>| Verdict::new(triggers, why.map(str::to_owned));
     match window(Some(&period), now) {
         Window::Open(until) => (because(Triggers::Idle, None), until),
         Window::Closed(until) => {
@@ -73,19 +71,17 @@ fn one(trigger: &Trigger, now: Timestamp) -> (Verdict, Option<Timestamp>) {
 }
 
 fn silent() -> Verdict {
-    Verdict {
-        triggers: Triggers::Absent,
-        why: None,
-    }
+    Verdict::new(Triggers::Absent, None)
 }
 
-fn weight(triggers: Triggers) -> u8 {
-    match triggers {
+fn weight(verdict: &Verdict) -> (u8, bool, bool) {
+    let triggers = match verdict.triggers {
         Triggers::Absent => 0,
         Triggers::Idle => 1,
         Triggers::Unknown => 2,
         Triggers::Busy => 3,
-    }
+    };
+    (triggers, verdict.why.is_some(), verdict.is_unheard)
 }
 
 #[cfg(test)]
@@ -159,15 +155,13 @@ mod tests {
 
     fn verdicts() -> impl Strategy<Value = Verdict> {
         prop::sample::select(vec![
-            Triggers::Absent,
-            Triggers::Idle,
-            Triggers::Unknown,
-            Triggers::Busy,
+            Verdict::new(Triggers::Absent, None),
+            Verdict::new(Triggers::Idle, None),
+            Verdict::new(Triggers::Unknown, None),
+            Verdict::unheard(),
+            Verdict::new(Triggers::Unknown, Some("nobody knows".to_owned())),
+            Verdict::new(Triggers::Busy, Some("it is busy".to_owned())),
         ])
-        .prop_map(|triggers| Verdict {
-            triggers,
-            why: None,
-        })
     }
 
     proptest! {

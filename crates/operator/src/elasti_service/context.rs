@@ -14,8 +14,13 @@ use weir_role::cluster::ObjectId;
 use weir_wake::Kinds;
 
 use super::{
-    clock::Clock, fail_open::FailOpen, hands::Hands, ports::PortBook, queue::SharedQueue,
-    triggers::Board, world::World,
+    clock::Clock,
+    fail_open::FailOpen,
+    hands::Hands,
+    ports::PortBook,
+    queue::SharedQueue,
+    triggers::{Board, network::Meter},
+    world::World,
 };
 use crate::{
     events::{Events, Note, NoteKind},
@@ -42,6 +47,8 @@ pub struct Context {
     pub resolvers: Resolvers,
     /// What triggers say.
     pub board: Board,
+    /// What those say that go by the traffic of pods.
+    pub meter: Meter,
     /// What users read.
     pub events: Events,
     /// What Prometheus reads.
@@ -115,6 +122,7 @@ impl Context {
         lock(&self.fail_open).forget(id);
         lock(&self.book).forget(id, self.now());
         self.board.forget(id);
+        self.meter.forget(id);
         self.metrics.forget(id);
     }
 

@@ -315,11 +315,11 @@ async fn write_report(
     {
         let message = match (condition.kind, &gathered.verdict.why) {
             (ConditionType::TriggerFailing, Some(why)) => format!("{}: {why}", condition.message),
-            // Nobody was asked yet: what was said before stays.
+            // Nobody was asked yet: what was said before stays. And who knows too little for now does not fail.
             (ConditionType::TriggerFailing, None) => match status::standing(object, condition.kind)
             {
-                Some(before) => before.to_owned(),
-                None => continue,
+                Some(before) if gathered.verdict.is_unheard => before.to_owned(),
+                _ => continue,
             },
             _ => condition.message.to_owned(),
         };

@@ -16,7 +16,7 @@ use weir_api::hold::InForce;
 pub use self::{
     hpa::Hpa,
     service::{PortSight, ServiceSight},
-    slice::SliceSight,
+    slice::{PodSight, SliceSight},
     workload::{Rollout, Workload},
 };
 pub use weir_wake::{Kind, OtherKind, ScaledObject, Scaler};

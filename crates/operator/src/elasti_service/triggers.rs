@@ -4,12 +4,14 @@
 //! - [`table`]: who asks what, what was heard, what is due; [`queue`] is its order of sending;
 //! - [`client`] asks one question, and [`answer`] reads what comes back;
 //! - [`judge`]: what the answers of an object mean together;
+//! - [`network`]: triggers that ask kubelets instead, with a table and a client of their own;
 //! - here are the [`Board`], on which a controller reads them, and the task that asks.
 
 mod address;
 pub mod answer;
 pub mod client;
 pub mod judge;
+pub mod network;
 pub mod question;
 pub mod queue;
 pub mod table;
@@ -71,6 +73,8 @@ pub struct Verdict {
     pub triggers: Triggers,
     /// The trigger that is busy, or why one could not be asked; for people.
     pub why: Option<String>,
+    /// Nobody was asked yet, so that what was said of it before stays.
+    pub is_unheard: bool,
 }
 
 /// What every object's triggers said last. Cheap to clone; every call returns at once.
@@ -96,6 +100,25 @@ impl Secret {
     /// The text, to be sent.
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+}
+
+impl Verdict {
+    /// What somebody was asked for, or what needs nobody.
+    pub fn new(triggers: Triggers, why: Option<String>) -> Self {
+        Self {
+            triggers,
+            why,
+            is_unheard: false,
+        }
+    }
+
+    /// Nobody was asked yet. Nobody is to blame for it, so nothing is said.
+    pub fn unheard() -> Self {
+        Self {
+            is_unheard: true,
+            ..Self::new(Triggers::Unknown, None)
+        }
     }
 }
 
@@ -137,7 +160,7 @@ impl Board {
             default_address,
             default_authorization,
         } = settings;
-        let interval = polling_interval.clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL);
+        let interval = rounds(polling_interval);
         let shared = Arc::new(Shared {
             defaults: Defaults {
                 address: default_address.map(Secret::new),
@@ -254,6 +277,11 @@ impl Task {
             (self.tell)(object);
         }
     }
+}
+
+/// The time from one round to the next.
+fn rounds(polling_interval: Duration) -> Duration {
+    polling_interval.clamp(SHORTEST_INTERVAL, LONGEST_INTERVAL)
 }
 
 /// Of tokio's clock, which tests can stop.

@@ -14,6 +14,7 @@ use weir_role::units::{Span, positive};
 
 use super::{
     bind::{MaybeBind, bind},
+    kubelets::KubeletArgs,
     place::{Controller, PlaceArgs},
     ports::range,
 };
@@ -154,6 +155,10 @@ pub struct OperatorArgs {
     /// The Prometheus server of triggers that name none. PROMETHEUS_TRIGGER_AUTHORIZATION_HEADER, in the environment alone, is what it is sent as Authorization
     #[arg(long, value_name = "URL", env = environment::PROMETHEUS_SERVER_ADDRESS, hide_env_values = true, help_heading = "Triggers")]
     pub prometheus_address: Option<String>,
+
+    /// What is about kubelets.
+    #[command(flatten)]
+    pub kubelets: KubeletArgs,
 
     /// What is about place.
     #[command(flatten)]

@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory, Parser};
 
-use super::{exporters::Where, *};
+use super::{exporters::Where, kubelets::Trust, *};
 
 #[derive(Parser)]
 struct Cli {
@@ -51,6 +51,13 @@ fn the_defaults_are_the_contracts() {
     assert_eq!(settings.times.polling_interval, Duration::from_secs(30));
     assert_eq!(settings.plan(), weir_hold::Settings::default());
     assert_eq!(settings.prometheus, Prometheus::default());
+    let own_files = "/var/run/secrets/kubernetes.io/serviceaccount";
+    let kubelets = KubeletSettings {
+        port: None,
+        trust: Trust::Authorities(format!("{own_files}/ca.crt").into()),
+        token: format!("{own_files}/token").into(),
+    };
+    assert_eq!(settings.kubelets, kubelets);
     assert_eq!(settings.notes, Vec::<String>::new());
 }
 
@@ -264,4 +271,38 @@ fn exporters_of_others_are_named_by_their_service() {
         refused.starts_with("--node-exporter-token-file"),
         "{refused}"
     );
+}
+
+#[test]
+fn kubelets_are_believed_by_their_certificates_unless_somebody_says_otherwise() {
+    let typed = [
+        "--kubelet-port=10255",
+        "--kubelet-ca-file=/ca",
+        "--kubelet-token-file=/token",
+    ];
+    let found = settings(&typed, &[]).unwrap();
+    let kubelets = KubeletSettings {
+        port: Some(10_255),
+        trust: Trust::Authorities("/ca".into()),
+        token: "/token".into(),
+    };
+    assert_eq!(found.kubelets, kubelets);
+    assert_eq!(found.notes, Vec::<String>::new());
+
+    let anybody = settings(&["--kubelet-insecure-tls"], &[]).unwrap();
+    assert_eq!(anybody.kubelets.trust, Trust::Anybody);
+    assert!(anybody.notes[0].contains("--kubelet-insecure-tls"));
+    let off = settings(&["--kubelet-insecure-tls=false", "--kubelet-port=1"], &[]).unwrap();
+    assert_ne!(off.kubelets.trust, Trust::Anybody);
+
+    for typed in [
+        &["operator", "--kubelet-port=0"][..],
+        &[
+            "operator",
+            "--kubelet-ca-file=/ca",
+            "--kubelet-insecure-tls",
+        ],
+    ] {
+        assert!(Cli::try_parse_from(typed).is_err(), "{typed:?}");
+    }
 }

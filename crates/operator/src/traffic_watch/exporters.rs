@@ -1,8 +1,6 @@
 //! Questions to the nodes' exporters: one request each, bounded in time and size, without redirects; with TLS and a token
 //! where somebody else's exporters want it. What the answer says is read by `weir_place`.
 
-mod token;
-
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use bytes::Bytes;
@@ -15,16 +13,18 @@ use hyper_util::{
 };
 use rustls::{
     ClientConfig, RootCertStore,
-    pki_types::{CertificateDer, ServerName, pem::PemObject},
+    pki_types::{ServerName, pem},
 };
 use thiserror::Error;
 use tokio::time::timeout;
 use weir_api::place::names::EXPORTER_QUERY;
 use weir_place::exposition::{ExpositionError, Reader, Scrape};
 
-use self::token::Token;
-pub use self::token::TokenError;
-use crate::settings::exporters::{ExporterSettings, Tls};
+use crate::{
+    settings::exporters::{ExporterSettings, Tls},
+    token::{Token, TokenError},
+    trust::authorities,
+};
 
 /// A node whose network is full answers slowly, and is the very one that matters.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -47,7 +47,7 @@ pub enum SetUpError {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: rustls::pki_types::pem::Error,
+        source: pem::Error,
     },
     /// No certificate is for such a name.
     #[error("`{0}` cannot be the name of a server; see --node-exporter-server-name")]
@@ -221,21 +221,16 @@ impl Exporters {
 
 /// Whom to trust.
 fn roots(tls: &Tls) -> Result<RootCertStore, SetUpError> {
-    let mut roots = RootCertStore::empty();
     let Some(path) = &tls.ca else {
+        let mut roots = RootCertStore::empty();
         let found = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(found.certs);
         return Ok(roots);
     };
-    let wrong = |source| SetUpError::Ca {
+    let file = std::fs::read(path).map_err(pem::Error::Io);
+    let found = file.and_then(|file| authorities(&file));
+    found.map_err(|source| SetUpError::Ca {
         path: path.clone(),
         source,
-    };
-    let found: Result<Vec<CertificateDer<'static>>, _> =
-        CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-    let (added, _) = roots.add_parsable_certificates(found.map_err(wrong)?);
-    if added == 0 {
-        return Err(wrong(rustls::pki_types::pem::Error::NoItemsFound));
-    }
-    Ok(roots)
+    })
 }

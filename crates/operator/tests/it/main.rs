@@ -11,6 +11,7 @@
 mod admin;
 mod exporters;
 mod http;
+mod kubelets;
 mod on_api_server;
 mod on_cluster;
 mod triggers;

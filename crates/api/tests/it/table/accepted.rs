@@ -108,6 +108,13 @@ fn elasti_services() -> Vec<Accepted> {
         }})),
         trigger("network", json!({"type": "network"})),
         trigger("network-with-threshold", json!({"type": "network", "metadata": {"threshold": 1000}})),
+        trigger("network-with-threshold-as-text", json!({"type": "network", "metadata": {"threshold": "0.5"}})),
+        trigger("network-with-no-number", json!({"type": "network", "metadata": {"threshold": "few"}}))
+            .found(&[("spec.triggers[0].metadata.threshold", "InvalidThreshold")]),
+        trigger("network-below-nothing", json!({"type": "network", "metadata": {"threshold": 0}}))
+            .found(&[("spec.triggers[0].metadata.threshold", "InvalidThreshold")]),
+        trigger("network-below-zero", json!({"type": "network", "metadata": {"threshold": "-4096"}}))
+            .found(&[("spec.triggers[0].metadata.threshold", "InvalidThreshold")]),
         trigger("network-with-query", json!({"type": "network", "metadata": {"query": "up"}}))
             .found(&[("spec.triggers[0].metadata.query", "UnusedTriggerKey")]),
         trigger("schedule", json!({"type": "schedule", "metadata": {

@@ -14,7 +14,7 @@ use weir_api::{
 };
 use weir_hold::{
     Facts,
-    facts::{Group, Knows, Window},
+    facts::{Group, Knows, Triggers, Window},
 };
 use weir_role::cluster::ObjectId;
 
@@ -26,7 +26,10 @@ use crate::{
         ports::Allotted,
         refusal::{self, Judgement, Neighbours, Told},
         sight::{Seen, ServiceSight, Sight},
-        triggers::Verdict,
+        triggers::{
+            Verdict,
+            network::wanted::{Wanted, wanted},
+        },
         window::window,
         world::{Derived, World, service_of, sibling},
     },
@@ -51,6 +54,8 @@ pub(super) struct Gathered {
     pub(super) allotted: Allotted,
     pub(super) resolvers: Vec<(Resolver, Knows)>,
     pub(super) verdict: Verdict,
+    /// Whose traffic has a say in that.
+    measured: Wanted,
     /// When a schedule says something else, this one's or that of another on the target.
     pub(super) schedule_changes: Option<Timestamp>,
     pub(super) window: Window,
@@ -98,11 +103,18 @@ pub(super) fn gather(context: &Context, id: &ObjectId) -> Option<Gathered> {
     near.uncovered_nodes = uncovered(&sight, &resolvers);
     near.families_without = families_without(&sight, &resolvers);
     let findings = object.validate();
-    let (judgement, told) = refusal::judge(&sight, &findings, &near);
-    context
-        .board
-        .set(id.clone(), &object.spec.triggers, cooldown(&object));
-    let asked = context.board.read(id);
+    let (judgement, mut told) = refusal::judge(&sight, &findings, &near);
+    let (triggers, cooldown) = (&object.spec.triggers, cooldown(&object));
+    context.board.set(id.clone(), triggers, cooldown);
+    let measured = wanted(triggers, cooldown, &sight, context.meter.may_ask());
+    context.meter.set(id.clone(), measured.clone());
+    if let Wanted::Unusable(obstacle) = &measured {
+        told.push(Told {
+            kind: ConditionType::TriggerNotUsable,
+            message: obstacle.to_string(),
+        });
+    }
+    let asked = together(context.board.read(id), context.meter.verdict(id));
     let (verdict, changes) = with_schedules(asked, &object, now);
     let of_others = others
         .iter()
@@ -120,6 +132,7 @@ pub(super) fn gather(context: &Context, id: &ObjectId) -> Option<Gathered> {
         allotted,
         resolvers,
         verdict,
+        measured,
         schedule_changes,
         window: window(object.spec.enabled_period.as_ref(), now),
         namespace_ends: false,
@@ -152,7 +165,7 @@ impl Gathered {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let around = Around {
             resolvers: &self.resolvers,
-            triggers: self.verdict.triggers,
+            triggers: self.triggers(sight, context),
             window: self.window,
             group: self.group(context, &names, now),
             group_names: &names,
@@ -177,6 +190,17 @@ impl Gathered {
         }
     }
 
+    /// What the triggers say. Of pods that this sight has and the last one had not, nobody knows yet whether they are idle.
+    fn triggers(&self, sight: &Sight, context: &Context) -> Triggers {
+        let object = self.object();
+        let (triggers, cooldown) = (&object.spec.triggers, cooldown(object));
+        let measured = wanted(triggers, cooldown, sight, context.meter.may_ask());
+        match self.verdict.triggers {
+            Triggers::Idle if measured != self.measured => Triggers::Unknown,
+            triggers => triggers,
+        }
+    }
+
     fn group_names(&self) -> Vec<String> {
         let others = self.others.iter().map(|other| other.object.name_any());
         others.chain([self.object().name_any()]).collect()
@@ -196,7 +220,8 @@ impl Gathered {
     }
 }
 
-/// What the triggers say: those that were asked, and those that go by the clock. And when the clock changes that.
+/// What the triggers say: those that were asked, Prometheus or kubelets, and those that go by the clock. And when the clock
+/// changes that.
 fn with_schedules(
     asked: Verdict,
     object: &InForce,
@@ -219,11 +244,10 @@ fn other_facts(
     let resolvers = context
         .resolvers
         .for_service(&service_of(&other.object), ports);
+    let asked = together(context.board.verdict(id), context.meter.verdict(id));
     let around = Around {
         resolvers: &resolvers,
-        triggers: with_schedules(context.board.verdict(id), &other.object, now)
-            .0
-            .triggers,
+        triggers: with_schedules(asked, &other.object, now).0.triggers,
         window: window(other.object.spec.enabled_period.as_ref(), now),
         group: Group::ALONE,
         group_names: names,

@@ -9,6 +9,7 @@ use k8s_openapi::api::{
 };
 use kube::{CustomResource, ResourceExt, api::DynamicObject};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use weir_hold::facts::Version;
 use weir_wake::fences;
@@ -30,6 +31,8 @@ pub struct Workload {
     pub pod_labels: BTreeMap<String, String>,
     /// Whether a container of its pods waits before it ends.
     pub pre_stop: bool,
+    /// Whether its pods are on the network of their nodes.
+    pub host_network: bool,
 }
 
 /// What of a Rollout is read; the rest is Argo's affair.
@@ -104,6 +107,9 @@ impl Workload {
             ready: 0,
             // Nothing is known of its pods, so nothing is said of them.
             pre_stop: true,
+            // Where most kinds have it.
+            host_network: object.data.pointer("/spec/template/spec/hostNetwork")
+                == Some(&Value::Bool(true)),
             ..Self::new(object, Some(replicas.unwrap_or(0)), None, None)
         }
     }
@@ -115,8 +121,8 @@ impl Workload {
         template: Option<&PodTemplateSpec>,
     ) -> Self {
         let labels = template.and_then(|template| template.metadata.as_ref()?.labels.clone());
-        let containers = template.and_then(|template| template.spec.as_ref());
-        let pre_stop = containers.is_some_and(|spec| {
+        let pod = template.and_then(|template| template.spec.as_ref());
+        let pre_stop = pod.is_some_and(|spec| {
             spec.containers.iter().any(|container| {
                 let lifecycle = container.lifecycle.as_ref();
                 lifecycle.is_some_and(|lifecycle| lifecycle.pre_stop.is_some())
@@ -131,6 +137,7 @@ impl Workload {
             fences: fences(object),
             pod_labels: labels.unwrap_or_default(),
             pre_stop,
+            host_network: pod.is_some_and(|spec| spec.host_network == Some(true)),
         }
     }
 }

@@ -265,7 +265,7 @@ fn percent_encoded(text: &str) -> String {
 }
 
 /// What lies behind an error: hyper's own words say little.
-fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+pub(super) fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;

@@ -60,7 +60,7 @@ pub enum Ask {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// A type that is yet to come.
-    #[error("triggers of the type {0} are not supported yet; use prometheus or schedule")]
+    #[error("triggers of the type {0} are not supported yet; use prometheus, network or schedule")]
     Unsupported(&'static str),
     /// More than anybody writes by hand.
     #[error("{0} triggers are too many; use at most {MOST_TRIGGERS}")]
@@ -123,14 +123,12 @@ pub fn asks(triggers: &[Trigger], cooldown: Duration, defaults: &Defaults) -> Ve
     triggers.iter().filter_map(ask).collect()
 }
 
-/// None if nobody is to be asked: a schedule goes by the clock alone.
+/// None if no such question is to be asked: a schedule goes by the clock alone, and kubelets are asked by `network`.
 fn ask(trigger: &Trigger, cooldown: Duration, defaults: &Defaults) -> Option<Result<Ask, Refusal>> {
-    let unsupported = |name| Some(Err(Refusal::Unsupported(name)));
     match trigger.type_ {
         TriggerType::Prometheus => Some(prometheus(&trigger.metadata, cooldown, defaults)),
-        TriggerType::Network => unsupported("network"),
-        TriggerType::Schedule => None,
-        TriggerType::Resolver => unsupported("resolver"),
+        TriggerType::Network | TriggerType::Schedule => None,
+        TriggerType::Resolver => Some(Err(Refusal::Unsupported("resolver"))),
     }
 }
 
@@ -371,12 +369,8 @@ mod tests {
         };
         for (trigger, why) in [
             (
-                type_("network"),
-                "triggers of the type network are not supported yet; use prometheus or schedule",
-            ),
-            (
                 type_("resolver"),
-                "triggers of the type resolver are not supported yet; use prometheus or schedule",
+                "triggers of the type resolver are not supported yet; use prometheus, network or schedule",
             ),
             (
                 trigger(json!({})),

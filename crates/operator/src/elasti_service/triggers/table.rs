@@ -119,7 +119,7 @@ impl Table {
         let mut entry = Entry {
             asks,
             judgement,
-            told: not_answered(),
+            told: Verdict::unheard(),
         };
         entry.told = entry.verdict(now, self.believed);
         self.objects.insert(object, entry);
@@ -140,7 +140,7 @@ impl Table {
     pub fn read(&mut self, object: &ObjectId, now: Instant) -> Verdict {
         let believed = self.believed;
         let Some(entry) = self.objects.get_mut(object) else {
-            return not_answered();
+            return Verdict::unheard();
         };
         entry.tell(now, believed);
         entry.told.clone()
@@ -150,7 +150,7 @@ impl Table {
     pub fn verdict(&self, object: &ObjectId, now: Instant) -> Verdict {
         match self.objects.get(object) {
             Some(entry) => entry.verdict(now, self.believed),
-            None => not_answered(),
+            None => Verdict::unheard(),
         }
     }
 
@@ -293,19 +293,14 @@ impl Table {
 impl Entry {
     fn verdict(&self, now: Instant, believed: Duration) -> Verdict {
         let Some(judgement) = &self.judgement else {
-            return not_answered();
+            return Verdict::unheard();
         };
         let age = judgement.as_of.map(|asked| now.duration_since(asked));
         if age.is_some_and(|age| age > believed) {
-            return Verdict {
-                triggers: Triggers::Unknown,
-                why: Some("the last answer is too old to be believed".to_owned()),
-            };
+            let why = "the last answer is too old to be believed".to_owned();
+            return Verdict::new(Triggers::Unknown, Some(why));
         }
-        Verdict {
-            triggers: judgement.triggers,
-            why: judgement.why.clone(),
-        }
+        Verdict::new(judgement.triggers, judgement.why.clone())
     }
 
     /// Whether there is something to tell, which counts as told from now on.
@@ -314,14 +309,6 @@ impl Entry {
         let changed = verdict != self.told;
         self.told = verdict;
         changed
-    }
-}
-
-/// Nobody is to blame for it, so nothing is said.
-fn not_answered() -> Verdict {
-    Verdict {
-        triggers: Triggers::Unknown,
-        why: None,
     }
 }
 

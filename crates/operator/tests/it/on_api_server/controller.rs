@@ -321,6 +321,34 @@ async fn what_cannot_be_held_is_said() {
     operator.stop().await;
 }
 
+/// An operator for one namespace has no right to ask kubelets, which tell of all.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_trigger_that_cannot_be_used_is_told_and_nothing_else_is() {
+    let server = api_server().await;
+    let namespace = server.namespace("kubelets").await;
+    let operator = Operator::start(&server, &namespace).await;
+    make(&namespace, "web", 0).await;
+    let objects: Api<ElastiService> = namespace.api();
+    for (triggers, is_told) in [(json!([{"type": "network"}]), true), (json!([]), false)] {
+        let patch = Patch::Merge(json!({"spec": {"triggers": triggers}}));
+        let patched = objects.patch("web", &PatchParams::default(), &patch).await;
+        patched.unwrap();
+        until(&namespace, "web", "told", |object| {
+            let told = condition(object, "TriggerNotUsable");
+            told.is_some_and(|(status, message)| {
+                (status == "True") == is_told && (!is_told || message.contains("--watch-namespace"))
+            })
+        })
+        .await;
+        let object = objects.get("web").await.unwrap();
+        assert_ne!(
+            condition(&object, "TriggerFailing").map(|it| it.0),
+            Some("True")
+        );
+    }
+    operator.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_leaves_nothing_behind() {
     let server = api_server().await;

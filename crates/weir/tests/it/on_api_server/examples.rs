@@ -16,11 +16,12 @@ use super::{are_served, kubectl, manifests::is_kept};
 use crate::output_of;
 
 /// One of each form that users have.
-const FORMS: [&str; 7] = [
+const FORMS: [&str; 8] = [
     "deployment",
     "enabled-period",
     "hpa",
     "keda",
+    "network",
     "probe-response",
     "rollout",
     "statefulset",
@@ -115,7 +116,12 @@ fn what_an_example_names_is_in_it() {
         if let Some(kind) = autoscaler {
             assert!(there(&kind.into(), &spec["autoscaler"]["name"]), "{form}");
         }
-        assert_eq!(spec["triggers"][0]["type"], "prometheus", "{form}");
+        let trigger = if form == "network" {
+            form
+        } else {
+            "prometheus"
+        };
+        assert_eq!(spec["triggers"][0]["type"], trigger, "{form}");
         let workload = all.iter().find(|it| it["kind"] == target["kind"]);
         let template = &workload.expect("a workload")["spec"]["template"]["spec"];
         let pre_stop = template.pointer("/containers/0/lifecycle/preStop/sleep/seconds");

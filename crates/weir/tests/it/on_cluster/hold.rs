@@ -20,6 +20,7 @@ mod hpa;
 mod keda;
 mod limits;
 mod local;
+mod network;
 mod raw;
 mod requests;
 mod resolvers;

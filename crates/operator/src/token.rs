@@ -1,4 +1,5 @@
-//! A token from a file that somebody else renews: Kubernetes puts a new one into a pod long before the old one ends.
+//! A token from a file that somebody else renews: Kubernetes puts a new one into a pod long before the old one ends. Shown to
+//! exporters, and to kubelets.
 
 use std::{
     path::PathBuf,
@@ -15,8 +16,9 @@ const FRESH: Duration = Duration::from_secs(30);
 
 /// The token in a file. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Token {
+pub(crate) struct Token {
     path: PathBuf,
+    fresh: Duration,
     known: Arc<Mutex<Option<(Instant, HeaderValue)>>>,
 }
 
@@ -37,17 +39,23 @@ pub enum TokenError {
 }
 
 impl Token {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             path,
+            fresh: FRESH,
             known: Arc::default(),
         }
     }
 
+    /// The same, where what was read is good for another time.
+    pub(crate) fn good_for(self, fresh: Duration) -> Self {
+        Self { fresh, ..self }
+    }
+
     /// The header that carries it.
-    pub(super) async fn header(&self) -> Result<HeaderValue, TokenError> {
+    pub(crate) async fn header(&self) -> Result<HeaderValue, TokenError> {
         let known = self.lock().clone();
-        if let Some((_, header)) = known.filter(|(read, _)| read.elapsed() < FRESH) {
+        if let Some((_, header)) = known.filter(|(read, _)| read.elapsed() < self.fresh) {
             return Ok(header);
         }
         let text = tokio::fs::read_to_string(&self.path).await;
