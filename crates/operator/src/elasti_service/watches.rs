@@ -1,5 +1,6 @@
 //! The watches behind `world`: one for each kind, or one for each kind and namespace, however many ElastiServices there
-//! are.
+//! are. Lists are told object by object: `world` keeps little of each, and ten thousand Deployments as they come would be
+//! more than all else that the operator holds.
 
 use futures_util::{
     StreamExt,
@@ -21,26 +22,28 @@ pub fn watch(client: &Client, namespaces: &[String]) -> BoxStream<'static, Told>
         let all = watcher::Config::default;
         let of_services = all().labels(SERVICE_NAME_LABEL);
         [
-            cluster::watch(client, scope, all())
+            cluster::watch_singly(client, scope, all())
                 .map(Told::ElastiService)
                 .boxed(),
-            cluster::watch(client, scope, all())
+            cluster::watch_singly(client, scope, all())
                 .map(Told::Service)
                 .boxed(),
-            cluster::watch(client, scope, of_services)
+            cluster::watch_singly(client, scope, of_services)
                 .map(Told::Slice)
                 .boxed(),
-            cluster::watch(client, scope, all())
+            cluster::watch_singly(client, scope, all())
                 .map(Told::Deployment)
                 .boxed(),
-            cluster::watch(client, scope, all())
+            cluster::watch_singly(client, scope, all())
                 .map(Told::StatefulSet)
                 .boxed(),
-            cluster::watch(client, scope, all()).map(Told::Hpa).boxed(),
-            cluster::watch_optional(client, scope, all())
+            cluster::watch_singly(client, scope, all())
+                .map(Told::Hpa)
+                .boxed(),
+            cluster::watch_optional_singly(client, scope, all())
                 .map(Told::Rollout)
                 .boxed(),
-            cluster::watch_optional(client, scope, all())
+            cluster::watch_optional_singly(client, scope, all())
                 .map(Told::ScaledObject)
                 .boxed(),
         ]
