@@ -3,6 +3,7 @@
 //! A benchmark returns [`Figure`]s; they are printed as a table and, if asked for, written as JSON in one format
 //! for all. What was not measured is absent, never zero.
 
+mod ask;
 mod carbon;
 mod load;
 mod message;
@@ -13,6 +14,7 @@ mod place_scale;
 mod ports;
 mod process;
 mod resolver;
+mod scale;
 mod scratch;
 
 use std::{fs, path::Path, process::ExitCode};
