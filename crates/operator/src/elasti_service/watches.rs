@@ -12,6 +12,10 @@ use weir_role::cluster;
 
 use super::world::Told;
 
+/// Objects of a list in one answer. All kinds are listed at the same time, and an answer is held whole, as text and as
+/// objects: with the usual 500 that was as much as is kept of some thousand services.
+const PAGE: u32 = 100;
+
 /// All that the watches say, for ever. Without namespaces all of them are watched.
 pub fn watch(client: &Client, namespaces: &[String]) -> BoxStream<'static, Told> {
     let scopes: Vec<Option<&str>> = match namespaces {
@@ -19,7 +23,7 @@ pub fn watch(client: &Client, namespaces: &[String]) -> BoxStream<'static, Told>
         some => some.iter().map(|name| Some(name.as_str())).collect(),
     };
     let streams = scopes.into_iter().flat_map(|scope| {
-        let all = watcher::Config::default;
+        let all = || watcher::Config::default().page_size(PAGE);
         let of_services = all().labels(SERVICE_NAME_LABEL);
         [
             cluster::watch_singly(client, scope, all())

@@ -427,9 +427,11 @@ impl World {
     }
 }
 
-/// What is kept of an ElastiService: all but a second copy of its spec, as kubectl leaves it in an annotation.
+/// What is kept of an ElastiService: all but its labels, and a second copy of its spec, as kubectl leaves it in an annotation.
+/// A status that is written with what is kept changes nothing of them.
 fn lightened(object: &ElastiService) -> InForce {
     let mut object = object.clone();
+    object.metadata.labels = None;
     if let Some(annotations) = &mut object.metadata.annotations {
         annotations.remove(LAST_APPLIED);
     }
