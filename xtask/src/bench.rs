@@ -3,16 +3,19 @@
 //! A benchmark returns [`Figure`]s; they are printed as a table and, if asked for, written as JSON in one format
 //! for all. What was not measured is absent, never zero.
 
+mod ask;
 mod carbon;
 mod load;
 mod message;
 mod nginx;
+mod operator_scale;
 mod packages;
 mod place;
 mod place_scale;
 mod ports;
 mod process;
 mod resolver;
+mod scale;
 mod scratch;
 
 use std::{fs, path::Path, process::ExitCode};
@@ -21,7 +24,7 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 
 use crate::{
-    cli::{Benchmark, ResolverPart},
+    cli::{BenchArgs, Benchmark},
     table::{self, Align},
 };
 
@@ -119,18 +122,37 @@ pub(crate) fn real(count: u64) -> f64 {
     count as f64
 }
 
-pub(crate) fn run(
-    benchmark: Benchmark,
-    quick: bool,
-    only: &[ResolverPart],
-    json: Option<&Path>,
-) -> Result<ExitCode> {
-    if !only.is_empty() && benchmark != Benchmark::Resolver {
+pub(crate) fn run(args: &BenchArgs) -> Result<ExitCode> {
+    let BenchArgs {
+        benchmark,
+        quick,
+        only,
+        services,
+        program,
+        json,
+    } = args;
+    let (quick, json) = (*quick, json.as_deref());
+    if !only.is_empty() && *benchmark != Benchmark::Resolver {
         bail!("--only names parts of `bench resolver`");
+    }
+    let is_operator_scale = matches!(
+        benchmark,
+        Benchmark::OperatorScale | Benchmark::OperatorScaleInside
+    );
+    if (services.is_some() || program.is_some()) && !is_operator_scale {
+        bail!("--services and --program are for `bench operator-scale`");
     }
     let (name, figures) = match benchmark {
         Benchmark::Carbon => return carbon::run(quick, json),
         Benchmark::Constants => return carbon::constants(),
+        Benchmark::OperatorScale => {
+            let services = operator_scale::services(*services, quick);
+            return operator_scale::run(services, program.as_deref(), json);
+        }
+        Benchmark::OperatorScaleInside => {
+            let services = operator_scale::services(*services, quick);
+            return operator_scale::run_inside(services, json);
+        }
         Benchmark::PlaceScale => return place_scale::run(quick, json),
         Benchmark::PlaceScaleInside => return place_scale::run_inside(quick, json),
         Benchmark::Load => ("load", load::run()?),

@@ -19,20 +19,7 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Measure, always beside something else in the same run
-    Bench {
-        /// What to measure
-        #[arg(value_enum)]
-        benchmark: Benchmark,
-        /// Fewer settings and rounds, for a first look (carbon, place-scale, resolver)
-        #[arg(long)]
-        quick: bool,
-        /// Measure this part alone, or these: `--only tail,held` (resolver)
-        #[arg(long, value_enum, value_delimiter = ',')]
-        only: Vec<ResolverPart>,
-        /// Write the figures to this file as well
-        #[arg(long)]
-        json: Option<PathBuf>,
-    },
+    Bench(BenchArgs),
     /// A real cluster on this machine: a control plane and nodes in network namespaces; needs root
     ///
     /// Nothing in it can reach anything outside, and nothing outside can reach it but through these commands.
@@ -120,6 +107,28 @@ pub(crate) enum Command {
     },
 }
 
+#[derive(Args)]
+pub(crate) struct BenchArgs {
+    /// What to measure
+    #[arg(value_enum)]
+    pub(crate) benchmark: Benchmark,
+    /// Fewer settings and rounds, for a first look (carbon, operator-scale, place-scale, resolver)
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Measure this part alone, or these: `--only tail,held` (resolver)
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) only: Vec<ResolverPart>,
+    /// How many services there are [default: 10,000; 1,000 with --quick] (operator-scale)
+    #[arg(long, value_parser = clap::value_parser!(u32).range(100..=15_000))]
+    pub(crate) services: Option<u32>,
+    /// Measure this program instead of building one for release (operator-scale)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) program: Option<PathBuf>,
+    /// Write the figures to this file as well
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+}
+
 /// What can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Benchmark {
@@ -129,6 +138,11 @@ pub(crate) enum Benchmark {
     Constants,
     /// What the load generator can do at most, beside wrk
     Load,
+    /// Hold with 10,000 services that sleep: the operator's start, memory, writes and idle time; needs root, about 15 minutes
+    OperatorScale,
+    /// What `operator-scale` begins in a network of its own
+    #[value(hide = true)]
+    OperatorScaleInside,
     /// p99 of a service whose node's network somebody else fills, with place and without; draws docs/place-bench.svg; needs root
     Place,
     /// Place with 5,000 nodes and 50 watches: the time of a round, memory, writes; needs root, about 8 minutes

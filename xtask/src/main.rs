@@ -37,12 +37,7 @@ fn main() -> ExitCode {
     end_quietly_when_nobody_reads();
     let outcome = match cli::Cli::parse().command {
         cli::Command::Cluster { name, command } => cluster::run(&name, command),
-        cli::Command::Bench {
-            benchmark,
-            quick,
-            only,
-            json,
-        } => bench::run(benchmark, quick, &only, json.as_deref()),
+        cli::Command::Bench(args) => bench::run(&args),
         cli::Command::EndToEnd { scenario } => e2e::run(scenario),
         cli::Command::Image {
             of,

@@ -48,14 +48,8 @@ pub enum Reach {
     Nodes(Ipv4Addr),
 }
 
-/// What is behind the Nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nodes {
-    /// Something that beats: one that does not is taken for lost within a minute.
-    Beat,
-    /// Nothing, as there are thousands of them: they are what their objects say.
-    Still,
-}
+/// Controllers of kube-controller-manager that do not run, by the names that it gives them.
+pub type Without = &'static [&'static str];
 
 /// The parts of a control plane in this state directory, in the order of their start.
 pub fn parts(
@@ -63,12 +57,12 @@ pub fn parts(
     state_directory: &Path,
     ports: Ports,
     reach: Reach,
-    nodes: Nodes,
+    without: Without,
 ) -> [Part; 3] {
     [
         etcd(programs, state_directory, ports),
         api_server(programs, state_directory, ports, reach),
-        controller_manager(programs, state_directory, ports, nodes),
+        controller_manager(programs, state_directory, ports, without),
     ]
 }
 
@@ -160,7 +154,7 @@ fn controller_manager(
     programs: &Programs,
     state_directory: &Path,
     ports: Ports,
-    nodes: Nodes,
+    without: Without,
 ) -> Part {
     let file = |name: &str| {
         pki::file(state_directory, name)
@@ -174,10 +168,7 @@ fn controller_manager(
         arguments: vec![
             flag("kubeconfig", &kubeconfig.to_string_lossy()),
             flag("leader-elect", "false"),
-            match nodes {
-                Nodes::Beat => flag("controllers", "*"),
-                Nodes::Still => flag("controllers", "*,-node-lifecycle-controller"),
-            },
+            flag("controllers", &controllers(without)),
             // It serves nothing that a test would ask for: one port less that may be taken.
             flag("secure-port", "0"),
             flag(
@@ -198,6 +189,11 @@ fn controller_manager(
             "/api/v1/namespaces/default/serviceaccounts/default",
         ),
     }
+}
+
+fn controllers(without: Without) -> String {
+    let without = without.iter().map(|name| format!(",-{name}"));
+    format!("*{}", without.collect::<String>())
 }
 
 pub(crate) fn flag(name: &str, value: &str) -> String {

@@ -14,7 +14,7 @@ use std::{
 
 use crate::{
     cache::Cache,
-    control_plane::{self, Nodes, Part, Reach},
+    control_plane::{self, Part, Reach, Without},
     keeper, marks, pki,
     ports::{self, Ports},
     random::random_suffix,
@@ -29,12 +29,15 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// How many lines of a part's log an error carries.
 const LINES_OF_LOG: usize = 20;
 
+/// The controller that takes a Node which does not beat for lost, within a minute.
+pub const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
+
 /// A running API server, and our right to use it: it ends when the last such value has gone.
 #[derive(Debug)]
 pub struct Server {
     state_directory: PathBuf,
     programs: Programs,
-    nodes: Nodes,
+    without: Without,
     /// The shared lock; dropped with this value, or by the kernel with this process.
     _user: File,
 }
@@ -102,11 +105,12 @@ impl Server {
         Self::in_cache(cache, &format!("fresh-{}", random_suffix()))
     }
 
-    /// The same, where nothing is behind Nodes, and nobody waits for it.
-    pub fn fresh_with_still_nodes(cache: &Cache) -> Result<Self, StartError> {
+    /// The same, where these of Kubernetes' own controllers do not run: among thousands of objects they would be most of
+    /// what happens.
+    pub fn fresh_without(cache: &Cache, controllers: Without) -> Result<Self, StartError> {
         let name = format!("fresh-{}", random_suffix());
         Self::prepared(cache)?;
-        Self::take_with(&cache.run().join(name), &Programs::of(cache), Nodes::Still)
+        Self::take_with(&cache.run().join(name), &Programs::of(cache), controllers)
     }
 
     /// The server of this name in the cache's run directory.
@@ -130,13 +134,13 @@ impl Server {
 
     /// Takes the server of this state directory, and starts it if it does not run or is not well.
     pub fn take(state_directory: &Path, programs: &Programs) -> Result<Self, StartError> {
-        Self::take_with(state_directory, programs, Nodes::Beat)
+        Self::take_with(state_directory, programs, &[])
     }
 
     fn take_with(
         state_directory: &Path,
         programs: &Programs,
-        nodes: Nodes,
+        without: Without,
     ) -> Result<Self, StartError> {
         for program in ["setsid", "flock"] {
             if !is_in_path(program) {
@@ -151,7 +155,7 @@ impl Server {
         let server = Self {
             state_directory: state_directory.to_owned(),
             programs: programs.clone(),
-            nodes,
+            without,
             _user: user,
         };
 
@@ -222,7 +226,7 @@ impl Server {
             &self.state_directory,
             ports,
             Reach::Loopback,
-            self.nodes,
+            self.without,
         ) {
             self.start_part(&part).inspect_err(|_| {
                 marks::stop(&self.state_directory);

@@ -19,6 +19,7 @@ pub mod sight;
 pub mod stand_in;
 pub mod status;
 pub mod triggers;
+pub mod turns;
 pub mod wake;
 pub mod watches;
 pub mod window;

@@ -20,7 +20,7 @@ use kube::{
     core::DeserializeGuard,
     runtime::{WatchStreamExt, watcher},
 };
-use listing::{Heard, Listing};
+use listing::{Heard, Listing, Telling};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 use trouble::Trouble;
@@ -38,7 +38,8 @@ pub enum Update<K> {
         namespace: Option<String>,
         /// The objects.
         objects: Vec<K>,
-        /// Objects that are there but cannot be read: what was known of them stays.
+        /// Objects that are there and not among these, since they cannot be read, or have been told singly before: what was
+        /// known of them stays.
         unreadable: Vec<ObjectId>,
     },
 }
@@ -135,18 +136,55 @@ pub fn watch<K: Watched>(
     namespace: Option<&str>,
     config: watcher::Config,
 ) -> impl Stream<Item = Update<K>> + Send + use<K> {
-    let events = watcher(api::<K>(client, namespace), config).default_backoff();
-    all(events, namespace.map(str::to_owned), false).filter_map(future::ready)
+    required(client, namespace, config, Telling::Together)
 }
 
-/// The same for a kind that a cluster may not have: `None` says so. It is looked for again and again.
+/// The same for kinds of which a cluster may have thousands: each object of a list is told when it comes, so that no more
+/// than a page of them is held, and at the end which of them there are.
+pub fn watch_singly<K: Watched>(
+    client: &Client,
+    namespace: Option<&str>,
+    config: watcher::Config,
+) -> impl Stream<Item = Update<K>> + Send + use<K> {
+    required(client, namespace, config, Telling::Singly)
+}
+
+/// [`watch`] for a kind that a cluster may not have: `None` says so. It is looked for again and again.
 pub fn watch_optional<K: Watched>(
     client: &Client,
     namespace: Option<&str>,
     config: watcher::Config,
 ) -> impl Stream<Item = Option<Update<K>>> + Send + use<K> {
-    let events = watcher(api::<K>(client, namespace), config).default_backoff();
-    all(events, namespace.map(str::to_owned), true)
+    let listing = Listing::new(namespace.map(str::to_owned), Telling::Together);
+    all(events(client, namespace, config), listing, true)
+}
+
+/// [`watch_singly`] for a kind that a cluster may not have.
+pub fn watch_optional_singly<K: Watched>(
+    client: &Client,
+    namespace: Option<&str>,
+    config: watcher::Config,
+) -> impl Stream<Item = Option<Update<K>>> + Send + use<K> {
+    let listing = Listing::new(namespace.map(str::to_owned), Telling::Singly);
+    all(events(client, namespace, config), listing, true)
+}
+
+fn required<K: Watched>(
+    client: &Client,
+    namespace: Option<&str>,
+    config: watcher::Config,
+    telling: Telling,
+) -> impl Stream<Item = Update<K>> + Send + use<K> {
+    let listing = Listing::new(namespace.map(str::to_owned), telling);
+    all(events(client, namespace, config), listing, false).filter_map(future::ready)
+}
+
+fn events<K: Watched>(
+    client: &Client,
+    namespace: Option<&str>,
+    config: watcher::Config,
+) -> impl Stream<Item = watcher::Result<watcher::Event<DeserializeGuard<K>>>> + Send + use<K> {
+    watcher(api::<K>(client, namespace), config).default_backoff()
 }
 
 fn api<K: Watched>(client: &Client, namespace: Option<&str>) -> Api<DeserializeGuard<K>> {
@@ -159,14 +197,13 @@ fn api<K: Watched>(client: &Client, namespace: Option<&str>) -> Api<DeserializeG
 /// Updates, and `None` when the kind is found not to be there.
 fn all<K>(
     events: impl Stream<Item = watcher::Result<watcher::Event<DeserializeGuard<K>>>>,
-    namespace: Option<String>,
+    mut listing: Listing<K>,
     is_optional: bool,
 ) -> impl Stream<Item = Option<Update<K>>>
 where
     K: Resource<DynamicType = ()>,
 {
-    let mut trouble = Trouble::of::<K>(namespace.as_deref(), is_optional);
-    let mut listing = Listing::new(namespace);
+    let mut trouble = Trouble::of::<K>(listing.namespace(), is_optional);
     events.filter_map(move |event| {
         let update = match event.map(|event| listing.hear(event)) {
             Ok(Heard::Nothing) => None,

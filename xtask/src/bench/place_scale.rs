@@ -4,32 +4,45 @@
 //!
 //! The API server is the lab's, the operator the real program in a process of its own. Nodes are objects; one process,
 //! this one, answers as all of their exporters ([`exporters`]). That needs a network of its own, so the benchmark begins
-//! anew in one where 10.98.0.0/16 is local. [`objects`] says what nodes and watches look like, [`api`] speaks to the API
-//! server, [`operator`] runs the program, [`round`] times rounds.
+//! anew in one where 10.98.0.0/16 is local. [`objects`] says what nodes and watches look like, [`round`] times rounds; what
+//! other benchmarks of the kind need as well is in [`super::scale`].
 
-mod api;
 mod exporters;
 mod objects;
-mod operator;
 mod round;
 
 use std::{
-    env,
-    path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    ffi::OsString,
+    path::Path,
+    process::ExitCode,
     thread,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
-use weir_lab::{cache::Cache, server::Server, tools::CONTROL_PLANE};
+use anyhow::Result;
+use weir_lab::{
+    cache::Cache,
+    server::{NODE_LIFECYCLE, Server},
+    tools::CONTROL_PLANE,
+};
 
-use self::{api::Api, exporters::Exporters, operator::Operator};
-use super::{Figure, finish, real, scratch::Scratch};
+use self::exporters::Exporters;
+use super::{
+    Figure, finish, real,
+    scale::{api::Api, definitions, network, operator::Operator},
+    scratch::Scratch,
+};
 use crate::{program::WEIR, progress::Progress, tools};
 
-/// Where the part in the network of its own finds the program to measure.
-const PROGRAM: &str = "WEIR_BENCH_PROGRAM";
+/// What place could write. Its Lease is renewed whatever happens, so it is not among them.
+const RESOURCES: [&str; 6] = [
+    "nodes",
+    "trafficwatches",
+    "deployments",
+    "replicasets",
+    "pods",
+    "events",
+];
 /// What the watches ask for, and what "on time" is measured by.
 const INTERVAL: Duration = Duration::from_secs(10);
 /// Two answers of a node may lie so much further apart than the interval.
@@ -48,38 +61,19 @@ struct Size {
 pub(super) fn run(is_quick: bool, json: Option<&Path>) -> Result<ExitCode> {
     tools::ensure(CONTROL_PLANE, &Cache::of_environment()?)?;
     let weir = WEIR.build()?;
-    let mut command = Command::new("unshare");
-    command.args(["--net", "--"]).arg(env::current_exe()?);
-    command.args(["bench", "place-scale-inside"]);
+    let mut arguments = vec![OsString::from("place-scale-inside")];
     if is_quick {
-        command.arg("--quick");
+        arguments.push("--quick".into());
     }
     if let Some(file) = json {
-        command.arg("--json").arg(file);
+        arguments.extend(["--json".into(), file.into()]);
     }
-    let status = command.env(PROGRAM, weir).status();
-    let status = status.context("cannot run unshare, which is part of util-linux")?;
-    Ok(if status.success() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    network::begin_anew(&weir, arguments)
 }
 
 /// Measures, in a network of its own.
 pub(super) fn run_inside(is_quick: bool, json: Option<&Path>) -> Result<ExitCode> {
-    let weir = env::var_os(PROGRAM).map(PathBuf::from);
-    let weir = weir.context("run `cargo xtask bench place-scale`, which begins this one")?;
-    for line in [
-        "link set lo up",
-        // Whoever listens on all addresses answers on each of these.
-        "route add local 10.98.0.0/16 dev lo",
-    ] {
-        let status = Command::new("ip").args(line.split(' ')).status();
-        if !status.is_ok_and(|status| status.success()) {
-            bail!("`ip {line}` failed: run this as root, with iproute2 installed");
-        }
-    }
+    let weir = network::enter("10.98.0.0/16")?;
     let size = if is_quick {
         Size {
             nodes: 500,
@@ -99,17 +93,19 @@ fn measure(weir: &Path, size: Size) -> Result<Vec<Figure>> {
     let progress = Progress::new();
     let scratch = Scratch::new()?;
     progress.doing("starting an API server");
-    let server = Server::fresh_with_still_nodes(&Cache::of_environment()?)?;
+    // Nothing is behind the nodes: they are what their objects say.
+    let server = Server::fresh_without(&Cache::of_environment()?, &[NODE_LIFECYCLE])?;
     let api = Api::new(&server, scratch.path())?;
     progress.doing(&format!("making {} nodes", size.nodes));
     objects::create_nodes(&api, size.nodes)?;
-    objects::create_definitions(&server, weir)?;
+    definitions::create(&server, weir, "trafficwatches.traffic.example.com")?;
     objects::create_watches(&api, size.watches)?;
     let exporters = Exporters::start(size.nodes)?;
 
     progress.doing("starting the operator");
     let began = Instant::now();
-    let mut operator = Operator::start(weir, &server, scratch.path())?;
+    let port = format!("--node-exporter-port={}", exporters::PORT);
+    let mut operator = Operator::start(weir, &server, scratch.path(), "place", &[port])?;
     operator.wait_until(
         "every watch is ready and has its Deployment",
         Duration::from_mins(10),
@@ -175,7 +171,7 @@ fn share(part: usize, of: usize) -> f64 {
 
 /// Writes within [`WATCHED`], as the API server counts them.
 fn writes(api: &Api) -> Result<f64> {
-    let before = api.writes()?;
+    let before = api.writes(&RESOURCES)?;
     thread::sleep(WATCHED);
-    Ok(real(api.writes()?.saturating_sub(before)))
+    Ok(real(api.writes(&RESOURCES)?.saturating_sub(before)))
 }

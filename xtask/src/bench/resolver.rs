@@ -7,7 +7,6 @@
 //! [`proxies`], [`upstreams`], [`weir`] and [`balancer`] are what runs, [`wrk`], [`h2load`], [`steady`],
 //! [`paced`] and [`crowd`] put it under load, [`target`] answers.
 
-mod ask;
 mod balancer;
 mod crowd;
 mod direct;

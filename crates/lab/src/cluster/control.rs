@@ -9,7 +9,7 @@ use super::{
     network::Network,
 };
 use crate::{
-    control_plane::{self, Nodes, Reach, flag},
+    control_plane::{self, Reach, flag},
     pki::{self, Subject},
     ports::Ports,
     server,
@@ -75,13 +75,7 @@ pub fn start(
     ready: &mut dyn FnMut(&str),
 ) -> Result<(), ClusterError> {
     let reach = Reach::Nodes(layout::CONTROL_PLANE);
-    let parts = control_plane::parts(
-        programs,
-        layout.state_directory(),
-        PORTS,
-        reach,
-        Nodes::Beat,
-    );
+    let parts = control_plane::parts(programs, layout.state_directory(), PORTS, reach, &[]);
     for part in parts {
         let launch = Launch::new(part.name, part.program.clone(), network).args(part.arguments);
         let mut child = launch.start(layout)?;

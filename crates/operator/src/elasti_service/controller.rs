@@ -115,7 +115,7 @@ fn hear(context: &Arc<Context>, told: super::world::Told, synced: &watch::Sender
 fn begin_to_lead(context: &Arc<Context>) {
     let world = lock(&context.world);
     let mut objects: Vec<_> = world.objects().collect();
-    objects.sort_by_key(|(_, object)| rank(object));
+    objects.sort_by_cached_key(|(_, object)| rank(object));
     let mut book = lock(&context.book);
     for (id, object) in &objects {
         if let Some(status) = &object.status {

@@ -5,7 +5,7 @@
 //! way.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeSet, HashMap},
     ops::RangeInclusive,
     time::Duration,
 };
@@ -23,7 +23,9 @@ pub struct PortBook {
     rest: Duration,
     taken: HashMap<u16, ObjectId>,
     of: HashMap<ObjectId, Vec<PortAllotment>>,
-    resting: BTreeMap<u16, Timestamp>,
+    resting: HashMap<u16, Timestamp>,
+    /// The same in the order in which they have rested, so that nobody has to look at all of them.
+    rested: BTreeSet<(Timestamp, u16)>,
 }
 
 /// What came of an allotment.
@@ -43,7 +45,8 @@ impl PortBook {
             rest,
             taken: HashMap::new(),
             of: HashMap::new(),
-            resting: BTreeMap::new(),
+            resting: HashMap::new(),
+            rested: BTreeSet::new(),
         }
     }
 
@@ -61,14 +64,19 @@ impl PortBook {
             .collect();
         for port in &mine {
             self.taken.insert(port.resolver_port, object.clone());
-            self.resting.remove(&port.resolver_port);
+            if let Some(until) = self.resting.remove(&port.resolver_port) {
+                self.rested.remove(&(until, port.resolver_port));
+            }
         }
         self.of.insert(object.clone(), mine);
     }
 
     /// A port for each of these names; those that the object has stay.
     pub fn allot(&mut self, object: &ObjectId, names: &[&str], now: Timestamp) -> Allotted {
-        self.resting.retain(|_, until| now < *until);
+        while let Some(&(until, port)) = self.rested.first().filter(|(until, _)| *until <= now) {
+            self.rested.remove(&(until, port));
+            self.resting.remove(&port);
+        }
         let had = self.of.remove(object).unwrap_or_default();
         for port in &had {
             if !names.contains(&port.name.as_str()) {
@@ -107,14 +115,21 @@ impl PortBook {
     }
 
     fn release(&mut self, port: u16, now: Timestamp) {
+        let until = after(now, self.rest);
         self.taken.remove(&port);
-        self.resting.insert(port, after(now, self.rest));
+        self.resting.insert(port, until);
+        self.rested.insert((until, port));
     }
 
     /// From a place that differs between names, so that two that were allotted by different leaders hardly clash.
     fn free(&self, object: &ObjectId, name: &str) -> Option<u16> {
         let (first, last) = (*self.range.start(), *self.range.end());
         let count = u64::from(last.checked_sub(first)?) + 1;
+        // Whoever has none asks at each look: not port by port.
+        let used = self.taken.len() + self.resting.len();
+        if u64::try_from(used).is_ok_and(|used| used >= count) {
+            return None;
+        }
         let text = format!("{}/{}/{name}", object.namespace, object.name);
         let hash = u64::from_str_radix(&short_hash(&text), 16).unwrap_or(0);
         (0..count)

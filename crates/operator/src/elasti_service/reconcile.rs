@@ -25,6 +25,7 @@ use super::{
     refusal::{Judgement, Told},
     sight::Kind,
     status::{self, Report},
+    turns::next_turn,
     world::sibling,
 };
 
@@ -60,7 +61,7 @@ pub async fn reconcile(context: &Context, id: &ObjectId) -> Option<Timestamp> {
     match outcome.unwrap_or(Err(LookError::Slow)) {
         Ok(again) => {
             lock(&context.failures).remove(id);
-            let now_and_then = after(context.now(), NOW_AND_THEN);
+            let now_and_then = next_turn(id, context.now(), NOW_AND_THEN);
             Some(again.map_or(now_and_then, |again| again.min(now_and_then)))
         }
         Err(error) => Some(failed(context, id, &error)),

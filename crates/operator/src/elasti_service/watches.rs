@@ -1,5 +1,6 @@
 //! The watches behind `world`: one for each kind, or one for each kind and namespace, however many ElastiServices there
-//! are.
+//! are. Lists are told object by object: `world` keeps little of each, and ten thousand Deployments as they come would be
+//! more than all else that the operator holds.
 
 use futures_util::{
     StreamExt,
@@ -11,6 +12,10 @@ use weir_role::cluster;
 
 use super::world::Told;
 
+/// Objects of a list in one answer. All kinds are listed at the same time, and an answer is held whole, as text and as
+/// objects: with the usual 500 that was as much as is kept of some thousand services.
+const PAGE: u32 = 100;
+
 /// All that the watches say, for ever. Without namespaces all of them are watched.
 pub fn watch(client: &Client, namespaces: &[String]) -> BoxStream<'static, Told> {
     let scopes: Vec<Option<&str>> = match namespaces {
@@ -18,29 +23,31 @@ pub fn watch(client: &Client, namespaces: &[String]) -> BoxStream<'static, Told>
         some => some.iter().map(|name| Some(name.as_str())).collect(),
     };
     let streams = scopes.into_iter().flat_map(|scope| {
-        let all = watcher::Config::default;
+        let all = || watcher::Config::default().page_size(PAGE);
         let of_services = all().labels(SERVICE_NAME_LABEL);
         [
-            cluster::watch(client, scope, all())
+            cluster::watch_singly(client, scope, all())
                 .map(Told::ElastiService)
                 .boxed(),
-            cluster::watch(client, scope, all())
+            cluster::watch_singly(client, scope, all())
                 .map(Told::Service)
                 .boxed(),
-            cluster::watch(client, scope, of_services)
+            cluster::watch_singly(client, scope, of_services)
                 .map(Told::Slice)
                 .boxed(),
-            cluster::watch(client, scope, all())
+            cluster::watch_singly(client, scope, all())
                 .map(Told::Deployment)
                 .boxed(),
-            cluster::watch(client, scope, all())
+            cluster::watch_singly(client, scope, all())
                 .map(Told::StatefulSet)
                 .boxed(),
-            cluster::watch(client, scope, all()).map(Told::Hpa).boxed(),
-            cluster::watch_optional(client, scope, all())
+            cluster::watch_singly(client, scope, all())
+                .map(Told::Hpa)
+                .boxed(),
+            cluster::watch_optional_singly(client, scope, all())
                 .map(Told::Rollout)
                 .boxed(),
-            cluster::watch_optional(client, scope, all())
+            cluster::watch_optional_singly(client, scope, all())
                 .map(Told::ScaledObject)
                 .boxed(),
         ]

@@ -21,7 +21,12 @@ use weir_role::cluster::{ObjectId, Update};
 
 use self::kept::Kept;
 pub use self::told::Told;
-use super::sight::{Hpa, Kind, Scaler, Seen, ServiceSight, Sight, SliceSight, Workload};
+use super::sight::{
+    Hpa, Kind, ScaledObject, Scaler, Seen, ServiceSight, Sight, SliceSight, Workload,
+};
+
+/// What `kubectl apply` last applied, as a text.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// All that is known.
 #[derive(Debug)]
@@ -33,20 +38,26 @@ pub struct World {
     stateful_sets: Kept<Workload>,
     rollouts: Kept<Workload>,
     /// Those that are not watched, as they were seen last.
-    others: HashMap<(Kind, ObjectId), Seen<Workload>>,
+    others: HashMap<Reference, Seen<Workload>>,
     scalers: Kept<Scaler>,
     hpas: Kept<Hpa>,
     /// Who refers to what.
     users: HashMap<Reference, BTreeSet<ObjectId>>,
     /// The slices of a Service.
     slices_of: HashMap<ObjectId, BTreeSet<ObjectId>>,
-    /// The Services with this label first in their selector, to find those of a pod.
-    selectors: HashMap<(Arc<str>, String, String), BTreeSet<ObjectId>>,
+    /// The Services that are found by this label of their selector, to find those of a pod. Each is found by one alone, the
+    /// one that fewest others had when it came: where all Services of a namespace share a label, that one tells nothing.
+    selectors: HashMap<Label, BTreeSet<ObjectId>>,
     /// ElastiServices by UID.
     uids: HashMap<String, ObjectId>,
     /// What was made for an ElastiService.
     derived: HashMap<String, BTreeSet<Derived>>,
+    /// ScaledObjects with the mark of an ElastiService.
+    marked: HashMap<ObjectId, BTreeSet<ObjectId>>,
 }
+
+/// A label of pods in a namespace.
+type Label = (Arc<str>, String, String);
 
 /// Something that an ElastiService names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -87,6 +98,7 @@ impl World {
             selectors: HashMap::new(),
             uids: HashMap::new(),
             derived: HashMap::new(),
+            marked: HashMap::new(),
         }
     }
 
@@ -119,30 +131,19 @@ impl World {
             }
             Told::Rollout(update) => {
                 let of = |object: &_| Some(Workload::of_rollout(object));
-                let changed = self.rollouts.hear_optional(update, of);
-                let all = changed.is_none();
+                let (changes, is_kind) = self.rollouts.hear_optional(update, of);
                 self.touch(
-                    changed.unwrap_or_default(),
+                    changes.into_iter().map(|(id, _, _)| id).collect(),
                     |id| Reference::Target(Kind::Rollout, id),
                     &mut touched,
                 );
                 self.touch_kind(
-                    all,
+                    is_kind,
                     |reference| matches!(reference, Reference::Target(Kind::Rollout, _)),
                     &mut touched,
                 );
             }
-            Told::ScaledObject(update) => {
-                let of = |object: &_| Some(Scaler::of(object));
-                let changed = self.scalers.hear_optional(update, of);
-                let all = changed.is_none();
-                self.touch(changed.unwrap_or_default(), Reference::Scaler, &mut touched);
-                self.touch_kind(
-                    all,
-                    |reference| matches!(reference, Reference::Scaler(_)),
-                    &mut touched,
-                );
-            }
+            Told::ScaledObject(update) => self.hear_scalers(update, &mut touched),
             Told::Hpa(update) => {
                 let changed = self.hpas.hear(update, |object| Some(Hpa::of(object)));
                 self.touch(changed, Reference::Hpa, &mut touched);
@@ -231,10 +232,8 @@ impl World {
 
     /// ScaledObjects of a namespace that carry the mark of this ElastiService.
     pub fn paused_by(&self, object: &ObjectId) -> Vec<ObjectId> {
-        let marked = self.scalers.iter().filter(|(id, scaler)| {
-            id.namespace == object.namespace && scaler.paused_by.as_deref() == Some(&*object.name)
-        });
-        marked.map(|(id, _)| id.clone()).collect()
+        let marked = self.marked.get(object).into_iter().flatten();
+        marked.cloned().collect()
     }
 
     /// The Services that lead to pods with these labels.
@@ -259,11 +258,10 @@ impl World {
 
     /// A target of a kind that is not watched was asked for. What nobody names any more is forgotten.
     pub fn set_other(&mut self, kind: Kind, target: ObjectId, seen: Seen<Workload>) {
-        self.others.insert((kind, target), seen);
-        let users = &self.users;
-        self.others.retain(|(kind, target), _| {
-            users.contains_key(&Reference::Target(kind.clone(), target.clone()))
-        });
+        let reference = Reference::Target(kind, target);
+        if self.users.contains_key(&reference) {
+            self.others.insert(reference, seen);
+        }
     }
 
     fn target(&self, kind: Kind, target: ObjectId) -> Seen<Workload> {
@@ -272,7 +270,7 @@ impl World {
             Kind::StatefulSet => self.stateful_sets.seen(&target),
             Kind::Rollout => self.rollouts.seen(&target),
             other @ Kind::Other(_) => {
-                let seen = self.others.get(&(other, target));
+                let seen = self.others.get(&Reference::Target(other, target));
                 seen.cloned().unwrap_or(Seen::NotYet)
             }
         }
@@ -309,14 +307,16 @@ impl World {
     fn hear_objects(&mut self, update: Update<ElastiService>, touched: &mut Touched) {
         for (id, old, new) in self
             .objects
-            .hear_changes(update, |object| Some(InForce::from(object.clone())))
+            .hear_changes(update, |object| Some(lightened(object)))
         {
             touched.insert(id.clone());
+            let mut left = Vec::new();
             if let Some(old) = old {
                 self.uids.remove(&old.uid().unwrap_or_default());
                 for reference in references(&old) {
                     touched.extend(self.users.get(&reference).into_iter().flatten().cloned());
                     remove(&mut self.users, &reference, &id);
+                    left.push(reference);
                 }
             }
             if let Some(new) = new {
@@ -327,7 +327,31 @@ impl World {
                     touched.extend(users.iter().cloned());
                 }
             }
+            for reference in left {
+                if !self.users.contains_key(&reference) {
+                    self.others.remove(&reference);
+                }
+            }
         }
+    }
+
+    fn hear_scalers(&mut self, update: Option<Update<ScaledObject>>, touched: &mut Touched) {
+        let of = |object: &_| Some(Scaler::of(object));
+        let (changes, is_kind) = self.scalers.hear_optional(update, of);
+        for (id, old, new) in changes {
+            if let Some(by) = old.and_then(|old| paused_by(&id, &old)) {
+                remove(&mut self.marked, &by, &id);
+            }
+            if let Some(by) = new.and_then(|new| paused_by(&id, &new)) {
+                self.marked.entry(by).or_default().insert(id.clone());
+            }
+            self.touch(vec![id], Reference::Scaler, touched);
+        }
+        self.touch_kind(
+            is_kind,
+            |reference| matches!(reference, Reference::Scaler(_)),
+            touched,
+        );
     }
 
     fn hear_services(
@@ -344,19 +368,19 @@ impl World {
                     touched.insert(owner);
                 }
             }
-            if let Some((selector, uid)) =
-                old.map(|old| (first_of(&id, &old), old.derived_from.clone()))
-            {
-                if let Some(key) = selector {
-                    remove(&mut self.selectors, &key, &id);
+            if let Some(old) = old {
+                // It stands under one of them.
+                for label in labels(&id, &old) {
+                    remove(&mut self.selectors, &label, &id);
                 }
-                if let Some(uid) = uid {
-                    remove(&mut self.derived, &uid, &Derived::Service(id.clone()));
+                if let Some(uid) = &old.derived_from {
+                    remove(&mut self.derived, uid, &Derived::Service(id.clone()));
                 }
             }
             if let Some(new) = new {
-                if let Some(key) = first_of(&id, &new) {
-                    self.selectors.entry(key).or_default().insert(id.clone());
+                let shared_by = |label: &Label| self.selectors.get(label).map_or(0, BTreeSet::len);
+                if let Some(label) = labels(&id, &new).min_by_key(shared_by) {
+                    self.selectors.entry(label).or_default().insert(id.clone());
                 }
                 if let Some(uid) = &new.derived_from {
                     let derived = self.derived.entry(uid.clone()).or_default();
@@ -403,6 +427,17 @@ impl World {
     }
 }
 
+/// What is kept of an ElastiService: all but its labels, and a second copy of its spec, as kubectl leaves it in an annotation.
+/// A status that is written with what is kept changes nothing of them.
+fn lightened(object: &ElastiService) -> InForce {
+    let mut object = object.clone();
+    object.metadata.labels = None;
+    if let Some(annotations) = &mut object.metadata.annotations {
+        annotations.remove(LAST_APPLIED);
+    }
+    InForce::from(object)
+}
+
 /// The Service that an ElastiService names.
 pub fn service_of(object: &ElastiService) -> ObjectId {
     sibling(&ObjectId::of(object), &object.spec.service)
@@ -444,9 +479,15 @@ fn references(object: &ElastiService) -> Vec<Reference> {
         .collect()
 }
 
-fn first_of(id: &ObjectId, service: &ServiceSight) -> Option<(Arc<str>, String, String)> {
-    let (key, value) = service.selector.first_key_value()?;
-    Some((Arc::clone(&id.namespace), key.clone(), value.clone()))
+/// What the pods of a Service have, in the order of the labels' names.
+fn labels(id: &ObjectId, service: &ServiceSight) -> impl Iterator<Item = Label> {
+    let selector = service.selector.iter();
+    selector.map(|(key, value)| (Arc::clone(&id.namespace), key.clone(), value.clone()))
+}
+
+/// The ElastiService that paused a ScaledObject, as its mark says.
+fn paused_by(id: &ObjectId, scaler: &Scaler) -> Option<ObjectId> {
+    scaler.paused_by.as_deref().map(|name| sibling(id, name))
 }
 
 fn remove<K: std::hash::Hash + Eq, V: Ord>(map: &mut HashMap<K, BTreeSet<V>>, key: &K, value: &V) {

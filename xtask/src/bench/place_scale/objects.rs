@@ -1,25 +1,18 @@
 //! The cluster that is measured, as objects: nodes with an address each, watches that all measure differently.
 
-use std::{
-    io::Write,
-    net::Ipv4Addr,
-    path::Path,
-    process::{Command, Stdio},
-    thread,
-};
+use std::net::Ipv4Addr;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use weir_lab::server::Server;
 
-use super::{INTERVAL, api::Api};
+use super::INTERVAL;
+use crate::bench::scale::{NAMESPACE, api::Api, hands};
 
 /// What every node's interface carries, in bytes per second: ten gigabits.
 pub(super) const CAPACITY: u64 = 1_250_000_000;
 /// Label of the nodes whose labels are watched while rounds are timed.
 pub(super) const PROBE: &str = "bench.weir/probe";
 /// Where the watches are.
-const NAMESPACE: &str = "bench";
 const WATCHES: &str = "/apis/traffic.example.com/v1alpha1/namespaces/bench/trafficwatches";
 /// What is excluded where nothing is said.
 const EXCLUDED: [&str; 25] = [
@@ -49,8 +42,6 @@ const EXCLUDED: [&str; 25] = [
     "dummy*",
     "ifb*",
 ];
-/// Nodes are made by so many at a time.
-const HANDS: usize = 8;
 /// One node of so many is a probe.
 const APART: usize = 500;
 
@@ -79,26 +70,13 @@ pub(super) fn label(watch: usize) -> String {
 }
 
 pub(super) fn create_nodes(api: &Api, nodes: usize) -> Result<()> {
-    let create = |first: usize| -> Result<()> {
-        for number in (first..nodes).step_by(HANDS) {
-            let node = node(number, nodes);
-            api.send("POST", "/api/v1/nodes", "application/json", &node)?;
-            // The API server taints new nodes; nobody else here takes that away.
-            let path = format!("/api/v1/nodes/{}", node_name(number));
-            let without = json!({ "spec": { "taints": null } });
-            api.send("PATCH", &path, "application/merge-patch+json", &without)?;
-        }
-        Ok(())
-    };
-    thread::scope(|scope| {
-        let hands: Vec<_> = (0..HANDS)
-            .map(|first| scope.spawn(move || create(first)))
-            .collect();
-        for hand in hands {
-            hand.join()
-                .map_err(|_| anyhow::anyhow!("a thread panicked"))??;
-        }
-        Ok(())
+    hands::each(0..nodes, |number| {
+        let node = node(number, nodes);
+        api.send("POST", "/api/v1/nodes", "application/json", &node)?;
+        // The API server taints new nodes; nobody else here takes that away.
+        let path = format!("/api/v1/nodes/{}", node_name(number));
+        let without = json!({ "spec": { "taints": null } });
+        api.send("PATCH", &path, "application/merge-patch+json", &without)
     })
 }
 
@@ -137,39 +115,6 @@ fn node(number: usize, nodes: usize) -> Value {
         node["metadata"]["labels"][PROBE] = json!("yes");
     }
     node
-}
-
-/// Those that the program brings itself.
-pub(super) fn create_definitions(server: &Server, weir: &Path) -> Result<()> {
-    let definitions = Command::new(weir).arg("crds").output();
-    let definitions = definitions.with_context(|| format!("cannot run {}", weir.display()))?;
-    let mut command = server.kubectl();
-    command.args(["apply", "--server-side", "-f", "-"]);
-    run(command, &definitions.stdout)?;
-    let mut command = server.kubectl();
-    let definition = "crd/trafficwatches.traffic.example.com";
-    command.args([
-        "wait",
-        "--for=condition=Established",
-        "--timeout=1m",
-        definition,
-    ]);
-    run(command, &[])?;
-    let mut command = server.kubectl();
-    command.args(["create", "namespace", NAMESPACE]);
-    run(command, &[])
-}
-
-fn run(mut command: Command, input: &[u8]) -> Result<()> {
-    command.stdin(Stdio::piped()).stdout(Stdio::null());
-    let mut child = command.spawn().context("cannot run kubectl")?;
-    if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(input)?;
-    }
-    if !child.wait()?.success() {
-        bail!("kubectl failed, see above");
-    }
-    Ok(())
 }
 
 pub(super) fn create_watches(api: &Api, watches: usize) -> Result<()> {

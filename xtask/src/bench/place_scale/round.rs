@@ -14,7 +14,8 @@ use std::{
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{INTERVAL, Size, api::Api, exporters::Exporters, objects};
+use super::{INTERVAL, Size, exporters::Exporters, objects};
+use crate::bench::scale::api::Api;
 
 /// So often there and back.
 const TIMES: usize = 3;

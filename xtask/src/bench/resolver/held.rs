@@ -8,14 +8,13 @@ use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 use anyhow::Result;
 
 use super::{
-    ask,
     crowd::{Crowd, End},
     site::Site,
     target::Target,
     weir::{Resolver, Service},
 };
 use crate::bench::{
-    Figure, ports,
+    Figure, ask, ports,
     process::{Process, command, wait_until},
     real,
 };

@@ -15,9 +15,9 @@ use rustix::process::Signal;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{ask, site::Site};
+use super::site::Site;
 use crate::bench::{
-    ports,
+    ask, ports,
     process::{Process, command, usage},
     real,
 };

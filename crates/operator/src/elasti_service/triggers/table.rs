@@ -96,6 +96,7 @@ impl Table {
         {
             return false;
         }
+        let asks: Vec<Ask> = asks.into_iter().map(|ask| self.known(ask)).collect();
         // The new questions first, so that those of both are not forgotten in between.
         let old = self.objects.remove(&object);
         for (question, vouches) in asks.iter().flat_map(questions) {
@@ -250,6 +251,26 @@ impl Table {
             }
         }
         changed
+    }
+
+    /// The same with questions that others ask already: held once, however many ask them.
+    fn known(&self, ask: Ask) -> Ask {
+        let known = |question: Arc<Question>| {
+            let slot = self.slots.get_key_value(&*question);
+            slot.map(|(known, _)| Arc::clone(known)).unwrap_or(question)
+        };
+        match ask {
+            Ask::Prometheus {
+                value,
+                threshold,
+                uptime,
+            } => Ask::Prometheus {
+                value: known(value),
+                threshold,
+                uptime: known(uptime),
+            },
+            refused @ Ask::Refused(_) => refused,
+        }
     }
 
     /// Puts a question in line, unless it is there.

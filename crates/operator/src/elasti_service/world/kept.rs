@@ -69,22 +69,22 @@ impl<T: PartialEq> Kept<T> {
         changes.into_iter().map(|(id, _, _)| id).collect()
     }
 
-    /// The same for a kind that may not be installed; nothing when the kind itself came or went.
+    /// The same for a kind that may not be installed, as it was and as it is; and whether the kind itself came or went.
     pub(super) fn hear_optional<K: ResourceExt>(
         &mut self,
         update: Option<Update<K>>,
         of: impl Fn(&K) -> Option<T>,
-    ) -> Option<Vec<ObjectId>> {
+    ) -> (Vec<Changed<T>>, bool) {
         let was_known = self.is_listed();
         let Some(update) = update else {
             self.is_absent = true;
             self.listed.clear();
-            self.objects.clear();
-            return None;
+            let gone = self.objects.drain();
+            return (gone.map(|(id, old)| (id, Some(old), None)).collect(), true);
         };
         self.is_absent = false;
-        let changed = self.hear(update, of);
-        (was_known || !self.is_listed()).then_some(changed)
+        let changes = self.hear_changes(update, of);
+        (changes, !was_known && self.is_listed())
     }
 
     /// What changed, as it was and as it is.

@@ -188,3 +188,110 @@ fn services_of_a_pod_are_found_by_their_selector() {
     world.hear(Told::Service(Update::Gone(id("both"))));
     assert_eq!(world.selecting(&id("web").namespace, &labels), ids(["web"]));
 }
+
+#[test]
+fn a_label_that_all_services_share_does_not_make_each_look_at_all_of_them() {
+    let mut world = world();
+    let labels = |name: &str| json!({"a-tier": "backend", "app": name});
+    for number in 0..100 {
+        let name = format!("web-{number}");
+        world.hear(service(&name, &labels(&name), None));
+    }
+    // The first of all may stand under the shared label, and nobody after it.
+    let most = world.selectors.values().map(BTreeSet::len).max();
+    assert_eq!(most, Some(1));
+    let found = |world: &World, name: &str| {
+        let labels: BTreeMap<String, String> = made(labels(name));
+        world.selecting(&id("web").namespace, &labels)
+    };
+    assert_eq!(found(&world, "web-0"), ids(["web-0"]));
+    assert_eq!(found(&world, "web-99"), ids(["web-99"]));
+    // Whichever label it stood under.
+    for name in ["web-0", "web-99"] {
+        world.hear(service(name, &json!({"a-tier": "front"}), None));
+        assert_eq!(found(&world, name), ids([]));
+        world.hear(Told::Service(Update::Gone(id(name))));
+    }
+    assert_eq!(world.selectors.len(), 98);
+}
+
+#[test]
+fn scaled_objects_are_found_by_who_paused_them() {
+    let mut world = world();
+    let scaler = |name: &str, by: Option<&str>| {
+        let mut meta = meta(name);
+        if let Some(by) = by {
+            meta["annotations"] = json!({"elasti.truefoundry.com/paused-by": by});
+        }
+        made::<ScaledObject>(json!({
+            "apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": meta, "spec": {},
+        }))
+    };
+    let set = |object| Told::ScaledObject(Some(Update::Set(Box::new(object))));
+    world.hear(set(scaler("one", Some("old"))));
+    world.hear(set(scaler("two", Some("other"))));
+    world.hear(set(scaler("three", None)));
+    assert_eq!(world.paused_by(&id("old")), [id("one")]);
+    assert_eq!(world.paused_by(&ObjectId::new("elsewhere", "old")), []);
+    world.hear(set(scaler("one", Some("other"))));
+    assert_eq!(world.paused_by(&id("old")), []);
+    assert_eq!(world.paused_by(&id("other")), [id("one"), id("two")]);
+    // KEDA is removed, and comes back with other objects.
+    world.hear(Told::ScaledObject(None));
+    assert_eq!(world.paused_by(&id("other")), []);
+    world.hear(Told::ScaledObject(Some(Update::Restarted {
+        namespace: None,
+        objects: vec![scaler("four", Some("old"))],
+        unreadable: Vec::new(),
+    })));
+    assert_eq!(world.paused_by(&id("old")), [id("four")]);
+}
+
+#[test]
+fn a_list_that_is_told_object_by_object_counts_when_it_is_complete() {
+    let mut world = world();
+    let target = |world: &World| world.sight(&id("old")).unwrap().target;
+    let set = |name| Told::Deployment(Update::Set(Box::new(deployment(name, 1))));
+    let end = |there| {
+        Told::Deployment(Update::Restarted {
+            namespace: None,
+            objects: Vec::new(),
+            unreadable: there,
+        })
+    };
+    world.hear(set("else"));
+    assert_eq!(target(&world), Seen::NotYet);
+    assert_eq!(world.hear(set("app")), ids(["old", "young"]));
+    assert!(!world.deployments.is_listed());
+    assert_eq!(world.hear(end(vec![id("app"), id("else")])), ids([]));
+    assert_eq!(target(&world).there().map(|it| it.replicas), Some(1));
+    // Listed once more, it is not among them.
+    world.hear(set("else"));
+    assert_eq!(world.hear(end(vec![id("else")])), ids(["old", "young"]));
+    assert_eq!(target(&world), Seen::Missing);
+}
+
+#[test]
+fn a_target_that_is_not_watched_is_forgotten_with_the_last_who_names_it() {
+    let mut world = World::new(1);
+    let object = |target: &str| {
+        Told::ElastiService(Update::Set(Box::new(made(json!({
+            "apiVersion": "elasti.truefoundry.com/v1alpha1", "kind": "ElastiService",
+            "metadata": meta("web"),
+            "spec": {
+                "service": "web", "minTargetReplicas": 1,
+                "scaleTargetRef": {"apiVersion": "example.com/v1", "kind": "Widget", "name": target},
+            },
+        })))))
+    };
+    world.hear(object("one"));
+    let named = world.object(&id("web")).unwrap();
+    let kind = Kind::of(&named.spec.scale_target_ref);
+    world.set_other(kind.clone(), id("one"), Seen::Missing);
+    assert_eq!(world.sight(&id("web")).unwrap().target, Seen::Missing);
+    world.hear(object("two"));
+    assert_eq!(world.sight(&id("web")).unwrap().target, Seen::NotYet);
+    // It was asked for before the edit was heard of.
+    world.set_other(kind, id("one"), Seen::Missing);
+    assert!(world.others.is_empty());
+}

@@ -444,6 +444,34 @@ async fn a_former_target_of_the_same_service_is_woken_and_the_service_goes_on_be
     operator.stop().await;
 }
 
+/// Of an object neither labels nor the copy of its spec are kept; they must not be lost with the next status.
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_and_what_kubectl_noted_stay_at_an_object_whose_status_is_written() {
+    let server = api_server().await;
+    let namespace = server.namespace("noted").await;
+    let operator = Operator::start(&server, &namespace).await;
+    let mut object = elasti_service("web", "web");
+    let noted = "kubectl.kubernetes.io/last-applied-configuration";
+    object.metadata.annotations = Some(BTreeMap::from([(noted.to_owned(), "{}".to_owned())]));
+    object.metadata.labels = Some(BTreeMap::from([("team".to_owned(), "shop".to_owned())]));
+    let params = PostParams::default();
+    let services = namespace.api();
+    services.create(&params, &service("web", 80)).await.unwrap();
+    let deployments = namespace.api();
+    let target = deployment("web", 0);
+    deployments.create(&params, &target).await.unwrap();
+    let objects: Api<ElastiService> = namespace.api();
+    objects.create(&params, &object).await.unwrap();
+    until(&namespace, "web", "asleep, and as it was", |object| {
+        let status = object.status.as_ref();
+        status.is_some_and(|status| status.phase == Some(Phase::Asleep))
+            && object.annotations().contains_key(noted)
+            && object.labels().contains_key("team")
+    })
+    .await;
+    operator.stop().await;
+}
+
 /// Enough to show it; `WEIR_TEST_SERVICES=1000` shows it with as many as the contract has.
 fn many() -> usize {
     let wanted = std::env::var("WEIR_TEST_SERVICES");

@@ -107,6 +107,22 @@ fn a_new_object_is_asked_at_once_and_told_of() {
 }
 
 #[test]
+fn a_question_that_many_ask_is_held_once() {
+    let mut bench = Bench::new();
+    for number in 0..100 {
+        bench.set(&number.to_string(), vec![ask("s", "q", "up")]);
+    }
+    for (question, slot) in &bench.table.slots {
+        assert_eq!(slot.askers.len(), 100);
+        // Once for each who asks, and once for the slot.
+        assert_eq!(
+            Arc::strong_count(question),
+            101 + usize::from(slot.state == State::Waiting)
+        );
+    }
+}
+
+#[test]
 fn a_round_asks_each_question_once_and_tells_changes_alone() {
     let mut bench = Bench::new();
     for name in ["a", "b", "c"] {

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use crate::bench::message::{self, Message};
 
 /// Asks on a connection of its own.
-pub(super) fn get(address: SocketAddr, path: &str) -> Result<Message> {
+pub(in crate::bench) fn get(address: SocketAddr, path: &str) -> Result<Message> {
     let asked = || {
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(Duration::from_secs(30)))?;
