@@ -7,7 +7,7 @@ use http::{
         UPGRADE, VIA,
     },
     request, response,
-    uri::PathAndQuery,
+    uri::{Authority, PathAndQuery},
 };
 
 use crate::{answer::Answer, backend::BackendName};
@@ -73,7 +73,8 @@ pub(crate) fn too_long(head: &request::Parts, most: usize) -> Option<Answer> {
     })
 }
 
-/// What to answer to a head that others would understand in another way than we do (RFC 9112, 3.2 and 6.1; RFC 9113, 8.3.1).
+/// What to answer to a head that others would understand in another way than we do, or that cannot be sent on as it is
+/// (RFC 9112, 3.2 and 6.1; RFC 9113, 8.3.1).
 pub(crate) fn ambiguous(head: &request::Parts) -> Option<Answer> {
     let mut hosts = head.headers.get_all(HOST).iter();
     let host = hosts.next();
@@ -90,6 +91,16 @@ pub(crate) fn ambiguous(head: &request::Parts) -> Option<Answer> {
             "several_hosts",
             message,
         ));
+    }
+    // Only a host can be an `:authority`, and without one the request could not be sent.
+    let is_host = match (head.uri.authority(), host) {
+        (Some(authority), _) => !authority.as_str().contains('@'),
+        (None, Some(host)) => authority_in(host).is_some(),
+        (None, None) => true,
+    };
+    if head.version == Version::HTTP_2 && !is_host {
+        let message = "the host that the request names is no host name or address";
+        return Some(Answer::new(StatusCode::BAD_REQUEST, "bad_host", message));
     }
     let mut codings = head.headers.get_all(TRANSFER_ENCODING).iter();
     if codings.any(|coding| {
@@ -185,6 +196,12 @@ fn authority_of(head: &request::Parts) -> Option<HeaderValue> {
     }
 }
 
+/// A Host as addresses have it, if it can be in one. A login cannot: of text with an `@` in it any end could pass for a host.
+fn authority_in(host: &HeaderValue) -> Option<Authority> {
+    let host = host.to_str().ok().filter(|host| !host.contains('@'))?;
+    host.parse().ok()
+}
+
 /// `name:word@host` names the host as `host` does.
 fn without_login(authority: &str) -> &str {
     authority
@@ -212,9 +229,8 @@ fn strip_hop_by_hop(headers: &mut HeaderMap) {
     for name in &HOP_BY_HOP {
         headers.remove(name);
     }
-    if let Some(te) = headers.get(TE) {
-        let mut wanted = te.as_bytes().split(|byte| *byte == b',');
-        let trailers = wanted.any(|one| one.trim_ascii().eq_ignore_ascii_case(b"trailers"));
+    if headers.contains_key(TE) {
+        let trailers = items_of(headers, TE).any(|item| item.eq_ignore_ascii_case(b"trailers"));
         headers.remove(TE);
         if trailers {
             headers.insert(TE, HeaderValue::from_static("trailers"));
@@ -227,8 +243,13 @@ fn is_hop_by_hop(name: &HeaderName) -> bool {
 }
 
 fn names_in_connection(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
+    items_of(headers, CONNECTION)
+}
+
+/// The items of a list that may be spread over several lines.
+fn items_of(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = &[u8]> {
     headers
-        .get_all(CONNECTION)
+        .get_all(name)
         .iter()
         .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
         .map(<[u8]>::trim_ascii)
@@ -262,7 +283,7 @@ fn origin_form(uri: &Uri, method: &Method) -> Uri {
 fn with_authority(uri: &Uri, host: &HeaderValue) -> Uri {
     let mut parts = uri.clone().into_parts();
     parts.scheme = Some(http::uri::Scheme::HTTP);
-    parts.authority = host.as_bytes().try_into().ok();
+    parts.authority = authority_in(host);
     if parts.path_and_query.is_none() {
         parts.path_and_query = Some(PathAndQuery::from_static("/"));
     }

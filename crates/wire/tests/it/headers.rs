@@ -220,6 +220,24 @@ async fn a_request_for_two_hosts_is_for_none() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_http2_cannot_say_is_the_clients_fault_and_not_the_endpoints() {
+    let app = app().await;
+    let bed = Bed::leading_to(app.http());
+    let stream = bed.main.client().await.stream;
+    let (mut send, connection) = h2::client::handshake(stream).await.unwrap();
+    let driver = tokio::spawn(connection);
+    for (host, status) in [("http://a.example/", 400), ("a.example", 200)] {
+        // Without `:authority`, which the client makes of an address in HTTP/2 alone.
+        let request = http::Request::get("/echo").version(http::Version::HTTP_11);
+        let request = request.header("host", host).body(()).unwrap();
+        let (answer, _) = send.send_request(request, true).unwrap();
+        let answer = in_time("an answer", answer).await.unwrap();
+        assert_eq!(answer.status(), status, "{host}");
+    }
+    driver.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strange_hosts_lead_to_the_same_backend_as_they_are() {
     for host in [
         "",
