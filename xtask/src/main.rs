@@ -11,6 +11,7 @@ mod bench;
 mod cli;
 mod cluster;
 mod e2e;
+mod fuzz;
 mod image;
 mod kube;
 mod lab;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
             json,
         } => bench::run(benchmark, quick, &only, json.as_deref()),
         cli::Command::EndToEnd { scenario } => e2e::run(scenario),
+        cli::Command::Fuzz { target, seconds } => fuzz::run(target.as_deref(), seconds),
         cli::Command::Image {
             of,
             tag,

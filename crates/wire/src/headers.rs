@@ -36,7 +36,7 @@ const HOP_BY_HOP: [HeaderName; 7] = [
 const PASSES: usize = 2;
 
 /// Whether a request has been sent to this backend too often already.
-pub(crate) fn is_loop(headers: &HeaderMap, backend: &BackendName) -> bool {
+pub fn is_loop(headers: &HeaderMap, backend: &BackendName) -> bool {
     let ours = backend.via.as_bytes();
     let entries = headers
         .get_all(VIA)
@@ -75,7 +75,7 @@ pub(crate) fn too_long(head: &request::Parts, most: usize) -> Option<Answer> {
 
 /// What to answer to a head that others would understand in another way than we do, or that cannot be sent on as it is
 /// (RFC 9112, 3.2 and 6.1; RFC 9113, 8.3.1).
-pub(crate) fn ambiguous(head: &request::Parts) -> Option<Answer> {
+pub fn ambiguous(head: &request::Parts) -> Option<Answer> {
     let mut hosts = head.headers.get_all(HOST).iter();
     let host = hosts.next();
     let contradicts = match (head.version, head.uri.authority(), host) {
@@ -120,7 +120,7 @@ pub(crate) fn ambiguous(head: &request::Parts) -> Option<Answer> {
 }
 
 /// Makes the head of a request ready to be sent to an endpoint.
-pub(crate) fn prepare_request(
+pub fn prepare_request(
     head: &mut request::Parts,
     client: &HeaderValue,
     backend: &BackendName,
@@ -169,7 +169,7 @@ pub(crate) fn prepare_request(
 }
 
 /// Makes the head of an answer ready to be sent to the client.
-pub(crate) fn prepare_response(head: &mut response::Parts, is_upgrade: bool) {
+pub fn prepare_response(head: &mut response::Parts, is_upgrade: bool) {
     if is_upgrade {
         // 101 is about this very connection: all of its headers are for the client.
         return;
@@ -179,7 +179,7 @@ pub(crate) fn prepare_response(head: &mut response::Parts, is_upgrade: bool) {
 
 /// Whether a request asks to speak something else on its connection, and something that we let pass. `h2c` is not:
 /// who wants HTTP/2 without TLS begins with it.
-pub(crate) fn wants_upgrade(head: &request::Parts) -> bool {
+pub fn wants_upgrade(head: &request::Parts) -> bool {
     head.version == Version::HTTP_11
         && head.headers.get(UPGRADE).is_some_and(|value| {
             let mut protocols = value.as_bytes().split(|byte| *byte == b',');
