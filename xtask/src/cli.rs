@@ -36,6 +36,16 @@ pub(crate) enum Command {
         #[command(subcommand)]
         scenario: E2eCommand,
     },
+    /// Give parsers whatever bytes there are, and see that what they must never do they do not; needs rustup
+    ///
+    /// Installs the nightly toolchain and cargo-fuzz if they are not there. What is found is kept and told.
+    Fuzz {
+        /// One target of `fuzz/fuzz_targets` alone; all, one after another, if none is given
+        target: Option<String>,
+        /// How long each of them is run
+        #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
+        seconds: u64,
+    },
     /// Make an OCI image without Docker: the program, the libraries it needs, certificates, and nothing else
     Image {
         /// Of what

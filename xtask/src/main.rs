@@ -11,6 +11,7 @@ mod bench;
 mod cli;
 mod cluster;
 mod e2e;
+mod fuzz;
 mod image;
 mod kube;
 mod lab;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         cli::Command::Cluster { name, command } => cluster::run(&name, command),
         cli::Command::Bench(args) => bench::run(&args),
         cli::Command::EndToEnd { scenario } => e2e::run(scenario),
+        cli::Command::Fuzz { target, seconds } => fuzz::run(target.as_deref(), seconds),
         cli::Command::Image {
             of,
             tag,

@@ -322,6 +322,33 @@ mod tests {
         assert_eq!(named_by(&head, None, DOMAIN).unwrap().service, "a");
     }
 
+    /// What the fuzzer begins with stays good for something: the first line is the cluster's domain.
+    #[test]
+    fn every_seed_is_read_as_it_should_be() {
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/host");
+        let mut seeds: Vec<_> = std::fs::read_dir(directory).unwrap().flatten().collect();
+        seeds.sort_by_key(std::fs::DirEntry::file_name);
+        let read = seeds.iter().map(|seed| {
+            let text = std::fs::read_to_string(seed.path()).unwrap();
+            let (domain, text) = text.split_once('\n').unwrap();
+            let port = parse(text, domain).map(|target| target.port);
+            (seed.file_name().into_string().unwrap(), port)
+        });
+        let expected = [
+            ("address", Err(HostError::Address)),
+            ("login", Err(HostError::UserInfo)),
+            ("long", Ok(None)),
+            ("other_domain", Ok(Some(80))),
+            ("short", Ok(None)),
+            ("too_long", Err(HostError::Name)),
+            ("two_schemes", Err(HostError::Port)),
+            ("whole", Ok(Some(8080))),
+            ("zeros", Ok(Some(80))),
+        ];
+        let expected = expected.map(|(name, port)| (name.to_owned(), port));
+        assert_eq!(read.collect::<Vec<_>>(), expected);
+    }
+
     #[test]
     fn lower_case_is_borrowed() {
         let target = parse("http://web.shop.svc:80/x", DOMAIN).unwrap();

@@ -36,7 +36,7 @@ const HOP_BY_HOP: [HeaderName; 7] = [
 const PASSES: usize = 2;
 
 /// Whether a request has been sent to this backend too often already.
-pub(crate) fn is_loop(headers: &HeaderMap, backend: &BackendName) -> bool {
+pub fn is_loop(headers: &HeaderMap, backend: &BackendName) -> bool {
     let ours = backend.via.as_bytes();
     let entries = headers
         .get_all(VIA)
@@ -75,7 +75,7 @@ pub(crate) fn too_long(head: &request::Parts, most: usize) -> Option<Answer> {
 
 /// What to answer to a head that others would understand in another way than we do, or that cannot be sent on as it is
 /// (RFC 9112, 3.2 and 6.1; RFC 9113, 8.3.1).
-pub(crate) fn ambiguous(head: &request::Parts) -> Option<Answer> {
+pub fn ambiguous(head: &request::Parts) -> Option<Answer> {
     let mut hosts = head.headers.get_all(HOST).iter();
     let host = hosts.next();
     let contradicts = match (head.version, head.uri.authority(), host) {
@@ -92,12 +92,14 @@ pub(crate) fn ambiguous(head: &request::Parts) -> Option<Answer> {
             message,
         ));
     }
-    if head.version == Version::HTTP_2
-        && head.uri.authority().is_none()
-        && host.is_some_and(|host| authority_in(host).is_none())
-    {
-        // Only what is a host can be an `:authority`, and without one the request could not be sent.
-        let message = "the request's Host is no host name or address";
+    // Only a host can be an `:authority`, and without one the request could not be sent.
+    let is_host = match (head.uri.authority(), host) {
+        (Some(authority), _) => !authority.as_str().contains('@'),
+        (None, Some(host)) => authority_in(host).is_some(),
+        (None, None) => true,
+    };
+    if head.version == Version::HTTP_2 && !is_host {
+        let message = "the host that the request names is no host name or address";
         return Some(Answer::new(StatusCode::BAD_REQUEST, "bad_host", message));
     }
     let mut codings = head.headers.get_all(TRANSFER_ENCODING).iter();
@@ -118,7 +120,7 @@ pub(crate) fn ambiguous(head: &request::Parts) -> Option<Answer> {
 }
 
 /// Makes the head of a request ready to be sent to an endpoint.
-pub(crate) fn prepare_request(
+pub fn prepare_request(
     head: &mut request::Parts,
     client: &HeaderValue,
     backend: &BackendName,
@@ -147,9 +149,8 @@ pub(crate) fn prepare_request(
         headers.insert(FORWARDED_HOST, host.clone());
     }
     if head.version == Version::HTTP_2 {
-        // There it is `:authority`, made from the address, and has no login. One without it is given by `Host`.
-        let is_plain = |authority: &Authority| !authority.as_str().contains('@');
-        if !head.uri.authority().is_some_and(is_plain) {
+        // There it is `:authority`, made from the address. One without it is given by `Host`.
+        if head.uri.authority().is_none() {
             let host = host.as_ref().unwrap_or(&backend.host);
             head.uri = with_authority(&head.uri, host);
         }
@@ -168,7 +169,7 @@ pub(crate) fn prepare_request(
 }
 
 /// Makes the head of an answer ready to be sent to the client.
-pub(crate) fn prepare_response(head: &mut response::Parts, is_upgrade: bool) {
+pub fn prepare_response(head: &mut response::Parts, is_upgrade: bool) {
     if is_upgrade {
         // 101 is about this very connection: all of its headers are for the client.
         return;
@@ -178,7 +179,7 @@ pub(crate) fn prepare_response(head: &mut response::Parts, is_upgrade: bool) {
 
 /// Whether a request asks to speak something else on its connection, and something that we let pass. `h2c` is not:
 /// who wants HTTP/2 without TLS begins with it.
-pub(crate) fn wants_upgrade(head: &request::Parts) -> bool {
+pub fn wants_upgrade(head: &request::Parts) -> bool {
     head.version == Version::HTTP_11
         && head.headers.get(UPGRADE).is_some_and(|value| {
             let mut protocols = value.as_bytes().split(|byte| *byte == b',');
@@ -195,9 +196,10 @@ fn authority_of(head: &request::Parts) -> Option<HeaderValue> {
     }
 }
 
-/// The same as an address has it, if it can.
+/// A Host as addresses have it, if it can be in one. A login cannot: of text with an `@` in it any end could pass for a host.
 fn authority_in(host: &HeaderValue) -> Option<Authority> {
-    without_login(host.to_str().ok()?).parse().ok()
+    let host = host.to_str().ok().filter(|host| !host.contains('@'))?;
+    host.parse().ok()
 }
 
 /// `name:word@host` names the host as `host` does.

@@ -13,7 +13,7 @@ pub mod endpoint;
 mod exchange;
 mod finish;
 mod first_words;
-mod headers;
+pub mod headers;
 pub mod hold;
 pub mod life;
 pub mod listen;

@@ -101,6 +101,32 @@ fn first_words_are_understood() {
     }
 }
 
+/// What the fuzzer begins with stays good for something.
+#[test]
+fn every_seed_is_understood() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/sniff");
+    let mut seeds: Vec<_> = std::fs::read_dir(directory).unwrap().flatten().collect();
+    seeds.sort_by_key(std::fs::DirEntry::file_name);
+    let heard = seeds.iter().map(|seed| {
+        let said = std::fs::read(seed.path()).unwrap();
+        (seed.file_name().into_string().unwrap(), heard(&said))
+    });
+    let expected = [
+        ("alert", TCP),
+        ("client_hello", TLS),
+        ("http1", HTTP),
+        ("http1_absolute", HTTP),
+        ("http1_connect", HTTP),
+        ("http1_star", HTTP),
+        ("http2", HTTP),
+        ("postgres", TCP),
+        ("redis", TCP),
+        ("ssh", TCP),
+    ];
+    let expected = expected.map(|(name, decision)| (name.to_owned(), decision));
+    assert_eq!(heard.collect::<Vec<_>>(), expected);
+}
+
 #[test]
 fn what_breaks_off_is_http_only_if_it_looks_like_it() {
     for (said, expected) in [
