@@ -53,8 +53,8 @@ pub(crate) fn run(what: &[String], arguments: &[String]) -> Result<ExitCode> {
     if let Some(reason) = why_no_cluster(&cache) {
         return Ok(skip(&reason));
     }
-    // The tests themselves have no way out to install it.
-    let absent = packages::missing(packages::BROWSER);
+    // The tests themselves have no way out to install them.
+    let absent = packages::missing(&[packages::BROWSER, packages::POSTGRES].concat());
     if !absent.is_empty()
         && let Err(error) = packages::install(&absent)
     {

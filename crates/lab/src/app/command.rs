@@ -1,12 +1,14 @@
 //! What the program `lab-app` can be told to do. Parsing does no work; [`run`] does.
 //!
 //! In an image the one program is everything: the pods' sandbox (`pause`), the server (`echo`), who puts it under
-//! load (`load`), and who fills a network (`generate`, `discard`).
+//! load (`load`), who fills a network (`generate`, `discard`), and a server that speaks TLS (`tls`, with the feature of that name).
 
 #![allow(clippy::print_stdout, reason = "a program for the command line")]
 
 mod generate;
 mod load;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::{
     net::SocketAddr,
@@ -40,6 +42,9 @@ enum Command {
     Generate(generate::Generate),
     /// Take what `generate` sends, and forget it
     Discard(generate::Discard),
+    /// Serve TLS: say which server the client asked for, then give back what it sends
+    #[cfg(feature = "tls")]
+    Tls(tls::Tls),
 }
 
 #[derive(Debug, Args)]
@@ -98,6 +103,8 @@ pub fn run(cli: Cli) -> Result<ExitCode, Box<dyn std::error::Error>> {
         }
         Command::Generate(arguments) => runtime(1)?.block_on(generate::send(arguments)),
         Command::Discard(arguments) => runtime(1)?.block_on(generate::receive(arguments)),
+        #[cfg(feature = "tls")]
+        Command::Tls(arguments) => runtime(1)?.block_on(tls::serve(arguments)),
     }
 }
 

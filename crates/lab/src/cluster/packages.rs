@@ -1,7 +1,8 @@
 //! What must be installed on the machine beside what the lab builds: by programs, and by Debian's packages of them.
 
 use std::{
-    path::Path,
+    fs,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -39,6 +40,11 @@ pub const RABBITMQ: &[Package] = &[package(
 /// To look at pages as a user does.
 pub const BROWSER: &[Package] = &[package("chromium", "chromium")];
 
+/// Debian has each version of PostgreSQL's programs in a directory of its own below this one.
+const POSTGRES_VERSIONS: &str = "/usr/lib/postgresql";
+/// A database and its client.
+pub const POSTGRES: &[Package] = &[package("postgresql", POSTGRES_VERSIONS)];
+
 const fn package(name: &'static str, program: &'static str) -> Package {
     Package { name, program }
 }
@@ -48,11 +54,26 @@ impl Package {
         if self.program == containerd::CNI_PROGRAMS[0] {
             return containerd::cni_programs().is_some();
         }
+        if self.program == POSTGRES_VERSIONS {
+            return postgres_programs().is_some();
+        }
         // Root's programs are not always in the path.
         is_in_path(self.program)
             || Path::new("/usr/sbin").join(self.program).is_file()
             || Path::new("/sbin").join(self.program).is_file()
     }
+}
+
+/// Where PostgreSQL's programs are on this machine, those of the server among them; of several versions the last.
+pub fn postgres_programs() -> Option<PathBuf> {
+    let versions = fs::read_dir(POSTGRES_VERSIONS).into_iter().flatten();
+    let programs = versions.flatten().map(|version| version.path().join("bin"));
+    programs
+        .filter(|programs| {
+            let has = |program: &str| programs.join(program).is_file();
+            has("postgres") && has("initdb") && has("psql")
+        })
+        .max()
 }
 
 /// Those that are not installed.

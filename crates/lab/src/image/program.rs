@@ -75,7 +75,7 @@ pub struct Gathered {
 /// In the image it lies at the root under the name of its file, and runs as [`USER`].
 pub fn gather(name: &str, path: &Path, arguments: &[&str]) -> Result<Gathered, GatherError> {
     let file_name = path.file_name().unwrap_or_default().to_string_lossy();
-    let inside = format!("/{file_name}");
+    let inside = place_of(path);
     let bytes = read(path)?;
     let architecture = parse(path, &bytes)?.architecture.to_owned();
     let mut files = BTreeMap::new();
@@ -116,6 +116,17 @@ pub fn gather(name: &str, path: &Path, arguments: &[&str]) -> Result<Gathered, G
             .into(),
     };
     Ok(Gathered { image, notes })
+}
+
+/// Adds another program to an image, in the same way.
+pub fn add(image: &mut Image, path: &Path) -> Result<(), GatherError> {
+    add_with_needs(&mut image.files, place_of(path), path, read(path)?)
+}
+
+/// At the root, under the name of its file.
+fn place_of(path: &Path) -> String {
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("/{file_name}")
 }
 
 /// Adds a program or library and, after it, everything that it needs.

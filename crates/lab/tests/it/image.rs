@@ -36,6 +36,20 @@ fn blob(layout: &Path, descriptor: &Value) -> std::path::PathBuf {
 }
 
 #[test]
+fn a_second_program_comes_with_what_it_needs_and_the_first_does_not() {
+    let gathered = program::gather("localhost/lab:test", Path::new(PROGRAM), &[]).unwrap();
+    let mut image = gathered.image;
+    let before = image.files.clone();
+    let shell = fs::canonicalize("/bin/sh").unwrap();
+    program::add(&mut image, &shell).unwrap();
+    let inside = format!("/{}", shell.file_name().unwrap().to_str().unwrap());
+    assert!(!before.contains_key(&inside) && image.files.contains_key(&inside));
+    assert!(before.iter().all(|(path, node)| image.files[path] == *node));
+    let missing = program::add(&mut image, Path::new("/none/there")).unwrap_err();
+    assert_eq!(missing.to_string(), "cannot read /none/there");
+}
+
+#[test]
 fn two_images_of_the_same_program_are_the_same() {
     assert_eq!(packed(), packed());
 }

@@ -28,6 +28,7 @@ pub(super) enum Kind {
     ReplicaSet,
     Rollout,
     ScaledObject,
+    Secret,
     Service,
     StatefulSet,
     TrafficWatch,
@@ -62,6 +63,7 @@ impl Kind {
             Self::ReplicaSet => ("apps", "v1", "ReplicaSet", "replicasets"),
             Self::Rollout => ("argoproj.io", "v1alpha1", "Rollout", "rollouts"),
             Self::ScaledObject => ("keda.sh", "v1alpha1", "ScaledObject", "scaledobjects"),
+            Self::Secret => ("", "v1", "Secret", "secrets"),
             Self::Service => ("", "v1", "Service", "services"),
             Self::StatefulSet => ("apps", "v1", "StatefulSet", "statefulsets"),
             Self::TrafficWatch => (

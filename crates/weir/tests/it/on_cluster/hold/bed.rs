@@ -162,6 +162,19 @@ impl Bed {
         .await;
     }
 
+    /// Has the operator put it to sleep; returns when requests are held. From then on nobody does: what is awake again
+    /// stays so.
+    pub(super) async fn is_put_to_sleep(&self, echo: &Echo) {
+        let mut elasti = echo.elasti();
+        // Each minute opens a window of a minute: it is always in one.
+        elasti["spec"]["triggers"] = json!([{"type": "schedule", "metadata": {
+            "schedule": "* * * * *", "duration": "1m", "timeZone": "UTC",
+        }}]);
+        self.apply_elasti(echo, &elasti).await;
+        self.falls_asleep(echo).await;
+        self.apply_elasti(echo, &echo.elasti()).await;
+    }
+
     /// Waits until the operator has put it to sleep, and requests are held.
     pub(super) async fn falls_asleep(&self, echo: &Echo) {
         self.is_in_phase(echo, "Asleep").await;

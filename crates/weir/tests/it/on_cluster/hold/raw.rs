@@ -64,6 +64,16 @@ async fn a_server_that_speaks_first_is_woken_by_who_waits_for_it() {
     bed.is_in(&echo, "serve").await;
     // What was opened through a resolver goes on when it is out of the path.
     comes_back(stream, &vec![7; 1 << 20]).await;
+
+    // Put to sleep by Weir itself, and woken by many who wait for the greeting.
+    bed.is_put_to_sleep(&echo).await;
+    let clients = (0..10_u8).map(|number| async move {
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        reads(&mut stream, format!("{GREETING}\r\n").as_bytes()).await;
+        comes_back(stream, &[number; 1000]).await;
+    });
+    futures_util::future::join_all(clients).await;
+    assert_eq!(bed.replicas(&echo).await, 1);
     bed.end().await;
 }
 
