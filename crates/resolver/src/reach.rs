@@ -120,7 +120,9 @@ mod tests {
 
     #[test]
     fn the_first_that_is_silent_for_long_is_told_of_each() {
-        let short = UNREACHABLE_AFTER - Duration::from_millis(1);
+        let short = UNREACHABLE_AFTER
+            .checked_sub(Duration::from_millis(1))
+            .unwrap();
         let silent = [
             ("a", vec![(address(1), short), (address(2), short)]),
             (

@@ -113,16 +113,16 @@ fn kubelets_are_asked_where_all_namespaces_are_watched_and_nowhere_else() {
         options.place = (!hold).then(crate::place::tests::place_options);
         let all = values(&hold::objects(&options));
         let roles = [of_kind(&all, "ClusterRole"), of_kind(&all, "Role")].concat();
-        let rules = roles
+        let granted = roles
             .iter()
             .flat_map(|role| role["rules"].as_array().expect("rules"));
-        let rules: Vec<&Value> = rules
+        let granted: Vec<&Value> = granted
             .filter(|rule| rule["resources"].to_string().contains("nodes/stats"))
             .collect();
-        assert_eq!(rules.len(), expected);
+        assert_eq!(granted.len(), expected);
         assert!(
-            rules.iter().all(|rule| rule["verbs"] == json!(["get"])),
-            "{rules:?}"
+            granted.iter().all(|rule| rule["verbs"] == json!(["get"])),
+            "{granted:?}"
         );
     }
 }

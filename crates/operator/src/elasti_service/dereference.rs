@@ -196,7 +196,9 @@ fn resolvers(sight: &Sight, around: &Around<'_>) -> BTreeMap<IpAddr, Knows> {
         all.any(|(address, knows)| AddressFamily::of(*address) == *family && *knows == Knows::Yes)
     };
     if sight.service.is_some() && !families.iter().all(is_known_to_one) {
-        all.values_mut().for_each(|knows| *knows = Knows::NotYet);
+        for knows in all.values_mut() {
+            *knows = Knows::NotYet;
+        }
     }
     all
 }

@@ -124,7 +124,10 @@ mod tests {
         // Those that follow do not put it off.
         alone.signalled(&id(0), began + AFTER / 2);
         assert_eq!(alone.next_due(), Some(began + AFTER));
-        assert_eq!(alone.due(began + AFTER - MOMENT, 9), []);
+        assert_eq!(
+            alone.due((began + AFTER).checked_sub(MOMENT).unwrap(), 9),
+            []
+        );
         let now = began + AFTER;
         assert_eq!(alone.due(now, 9), [id(0)]);
         assert_eq!(alone.due(now + AFTER, 9), [], "it is under way");

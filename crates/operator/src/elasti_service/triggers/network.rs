@@ -211,13 +211,12 @@ impl Task {
 
 /// Asks one, and where it is before if that is not known.
 async fn ask(kubelets: Kubelets, find: Find, asking: Asking) -> Result<Told, AskError> {
-    let address = match asking.address {
-        Some(address) => address,
-        None => {
-            let patience = kubelets.timeout();
-            let found = timeout(patience, find(asking.node)).await;
-            found.map_err(|_| AskError::Timeout(patience))??
-        }
+    let address = if let Some(address) = asking.address {
+        address
+    } else {
+        let patience = kubelets.timeout();
+        let found = timeout(patience, find(asking.node)).await;
+        found.map_err(|_| AskError::Timeout(patience))??
     };
     let summary = kubelets.ask(address).await?;
     Ok(Told { address, summary })

@@ -320,9 +320,9 @@ fn answers(known: &Known) -> BTreeMap<(u8, u16), Said> {
         .map(|(number, port)| {
             let ports = [http(port)];
             let ports = if port == 0 { &[] } else { &ports[..] };
-            let knows = known.for_service(&service(number), ports).into_iter();
+            let there = known.for_service(&service(number), ports).into_iter();
             let reaches = known.usable().map(|state| &state.unreachable);
-            let said = knows.zip(reaches).map(|((resolver, knows), unreachable)| {
+            let said = there.zip(reaches).map(|((resolver, knows), unreachable)| {
                 let unreachable = unreachable.get(&service(number)).copied();
                 (resolver, knows, unreachable)
             });

@@ -241,7 +241,7 @@ async fn serve(
         Says::Status(line) => status(&mut stream, line).await,
         Says::Raw(bytes) => stream.write_all(bytes.as_bytes()).await,
         Says::Body(body) => whole(&mut stream, body).await,
-        Says::Endless => trickle(&mut stream, &[b' '; 64 * 1024], Duration::ZERO).await,
+        Says::Endless => trickle(&mut stream, &vec![b' '; 64 * 1024], Duration::ZERO).await,
         Says::Nothing => std::future::pending().await,
         Says::Drip => trickle(&mut stream, b" ", Duration::from_millis(100)).await,
     };

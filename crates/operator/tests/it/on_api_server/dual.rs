@@ -53,10 +53,10 @@ async fn resolver(namespace: &Namespace) -> String {
     };
     let port = listener.local_addr().expect("an address").port();
     let name = namespace.name();
-    let knows = |service: &str| json!({"namespace": name, "service": service, "ports": []});
+    let held = |service: &str| json!({"namespace": name, "service": service, "ports": []});
     let known = json!({
         "generation": 1, "synced": true, "draining": false, "count": 2,
-        "services": [knows("web"), knows("plain")],
+        "services": [held("web"), held("plain")],
     });
     let router = Router::new().route("/crd-cache-status", get(async || Json(known)));
     tokio::spawn(internal_port::serve(

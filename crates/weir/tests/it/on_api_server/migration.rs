@@ -100,7 +100,7 @@ async fn what_the_older_operator_left_is_taken_over_and_nothing_is_lost() {
         );
     }
     guide.is_through();
-    the_definition_goes_when_it_is_meant(&k8s).await;
+    the_definition_goes_when_it_is_meant(&k8s);
 }
 
 /// The cluster as the old operator has it.
@@ -192,7 +192,7 @@ async fn the_definition_stays(k8s: &ApiServer) {
     assert_eq!(objects(k8s).len(), SERVICES.len());
 }
 
-async fn the_definition_goes_when_it_is_meant(k8s: &ApiServer) {
+fn the_definition_goes_when_it_is_meant(k8s: &ApiServer) {
     let crd = "elastiservices.elasti.truefoundry.com";
     kubectl(
         k8s,

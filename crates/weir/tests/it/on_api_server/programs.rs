@@ -72,7 +72,7 @@ impl Program {
 
 fn last(log: &[Value]) -> String {
     let lines = log.iter().rev().take(20).rev();
-    lines.map(|line| format!("{line}\n")).collect()
+    lines.map(Value::to_string).collect::<Vec<_>>().join("\n")
 }
 
 impl Drop for Program {

@@ -126,7 +126,7 @@ mod tests {
 
     const RULE: Rule = Rule {
         threshold: 100.0,
-        longest_step: Duration::from_secs(60),
+        longest_step: Duration::from_mins(1),
     };
 
     fn counters(second: i64, received: u64, sent: u64) -> Counters {

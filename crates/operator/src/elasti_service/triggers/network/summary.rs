@@ -38,13 +38,14 @@ struct Answer {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Pod {
-    pod_ref: PodRef,
+    #[serde(rename = "podRef")]
+    reference: Reference,
     start_time: Option<Timestamp>,
     network: Option<Network>,
 }
 
 #[derive(Deserialize)]
-struct PodRef {
+struct Reference {
     uid: String,
 }
 
@@ -72,7 +73,7 @@ pub fn read(body: &[u8]) -> Result<Summary, NotASummary> {
     let answer: Answer = serde_json::from_slice(body).map_err(|_| NotASummary)?;
     let mut summary = Summary::new();
     for pod in answer.pods.unwrap_or_default() {
-        let Some(counters) = pod.network.and_then(|network| network.counters()) else {
+        let Some(counters) = pod.network.and_then(Network::counters) else {
             continue;
         };
         let found = PodCounters {
@@ -80,7 +81,7 @@ pub fn read(body: &[u8]) -> Result<Summary, NotASummary> {
             started: pod.start_time,
         };
         // One that was made anew may still be there as it was.
-        let known = summary.entry(pod.pod_ref.uid).or_insert(found);
+        let known = summary.entry(pod.reference.uid).or_insert(found);
         if known.started < found.started {
             *known = found;
         }

@@ -457,19 +457,18 @@ impl Entry {
                 continue;
             };
             let heard = asking.asked;
-            let is_busy = match &mut pod.quiet {
-                Some(known) => match known.quiet.hear(found.counters, rule) {
+            let is_busy = if let Some(known) = &mut pod.quiet {
+                match known.quiet.hear(found.counters, rule) {
                     Heard::Nothing => continue,
                     news => {
                         known.heard = heard;
                         news == Heard::Busy
                     }
-                },
-                None => {
-                    let quiet = Quiet::begin(found.counters, found.started, rule);
-                    pod.quiet = Some(Known { quiet, heard });
-                    quiet.is_busy()
                 }
+            } else {
+                let quiet = Quiet::begin(found.counters, found.started, rule);
+                pod.quiet = Some(Known { quiet, heard });
+                quiet.is_busy()
             };
             if is_busy {
                 self.busy = Some(heard);

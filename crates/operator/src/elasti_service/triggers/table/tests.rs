@@ -207,7 +207,7 @@ fn what_ran_out_and_was_read_is_news_when_it_is_heard_again() {
     bench.now += INTERVAL;
     bench.table.begin_round(bench.now);
     let sent = bench.sent();
-    bench.now += BELIEVED - TIMEOUT;
+    bench.now += BELIEVED.checked_sub(TIMEOUT).unwrap();
     // A controller looks for a reason of its own, before a round has told it.
     let read = bench.table.read(&object("a"), bench.now);
     assert_eq!(read.triggers, Triggers::Unknown);

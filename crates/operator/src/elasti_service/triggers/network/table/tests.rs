@@ -9,7 +9,7 @@ use crate::elasti_service::triggers::network::{
 };
 
 const INTERVAL: Duration = Duration::from_secs(30);
-const COOLDOWN: Duration = Duration::from_secs(300);
+const COOLDOWN: Duration = Duration::from_mins(5);
 const THRESHOLD: f64 = 100.0;
 /// The time of nodes when that of the test begins.
 const BEGAN: i64 = 1_000_000;
@@ -416,7 +416,7 @@ fn another_threshold_begins_anew_and_another_cooldown_does_not() {
     bench.round(&["a"], 0);
     bench.quiet_for(&["a"], 300, 0);
     let mut changed = traffic(&["a@n1"]);
-    changed.cooldown = Duration::from_secs(60);
+    changed.cooldown = Duration::from_mins(1);
     bench
         .table
         .set(object("web"), Wanted::Traffic(changed.clone()), bench.now());
@@ -479,9 +479,9 @@ impl Node {
             Round::Answers(rates) => {
                 let step = second - self.second;
                 let known = self.quiet_since.filter(|_| step <= 120);
-                for pod in 0..2 {
-                    self.bytes[pod] += rates[pod] * step;
-                    self.is_busy[pod] = known.is_some() && rates[pod] >= 100;
+                for (pod, rate) in rates.iter().enumerate() {
+                    self.bytes[pod] += rate * step;
+                    self.is_busy[pod] = known.is_some() && *rate >= 100;
                 }
                 self.quiet_since = Some(match known {
                     Some(since) => {
