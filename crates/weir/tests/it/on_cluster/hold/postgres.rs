@@ -175,6 +175,11 @@ impl Postgres {
 fn image(programs: &Path) -> Image {
     let gathered = program::gather(IMAGE, &programs.join("postgres"), &[]);
     let mut image = gathered.expect("an image").image;
+    // It finds what belongs to it from where it lies.
+    let place = programs.join("postgres").to_string_lossy().into_owned();
+    let program = image.files.remove("/postgres").expect("the program");
+    image.files.insert(place.clone(), program);
+    image.entrypoint = vec![place];
     program::add(&mut image, &programs.join("pg_isready")).expect("another program");
     let version = programs.parent().expect("a version's directory");
     let number = version.file_name().expect("a version").to_string_lossy();
