@@ -7,6 +7,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use tokio::net::TcpStream;
 use weir_api::hold::names::{self, AddressFamily};
 use weir_lab::{Namespace, TestCluster};
 
@@ -86,6 +87,18 @@ impl Bed {
             .await;
         objects.apply(echo.kind, echo.name, &echo.workload()).await;
         self.has_a_pod(echo).await;
+        self.is_led_to(echo).await;
+    }
+
+    /// Waits until the Service's address leads to somebody: nodes follow a new pod by themselves, up to a second later.
+    pub(super) async fn is_led_to(&self, echo: &Echo) {
+        let address = self.address(echo).await;
+        self.until("somebody takes connections", || async {
+            // Nothing is said in it.
+            let connection = TcpStream::connect(address).await;
+            connection.map(drop)
+        })
+        .await;
     }
 
     /// Waits until one of its pods is ready.
@@ -295,7 +308,7 @@ impl Bed {
 /// Whether somebody accepts each of many connections. They send nothing, so nobody is woken.
 pub(super) async fn connects(address: SocketAddr) -> Result<(), String> {
     for _ in 0..CONNECTIONS {
-        let connect = tokio::net::TcpStream::connect(address);
+        let connect = TcpStream::connect(address);
         let connected = tokio::time::timeout(CONNECT, connect).await;
         let connected = connected.map_err(|_| "no connection yet".to_owned())?;
         connected.map_err(|error| error.to_string())?;

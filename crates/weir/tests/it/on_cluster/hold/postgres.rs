@@ -207,6 +207,7 @@ async fn a_database_is_woken_by_its_clients_and_has_what_they_wrote() {
         .apply(echo.kind, echo.name, &postgres.workload())
         .await;
     bed.has_a_pod(echo).await;
+    bed.is_led_to(echo).await;
     bed.apply_elasti(echo, &echo.elasti()).await;
     bed.is_in(echo, "serve").await;
     let address = bed.address(echo).await;

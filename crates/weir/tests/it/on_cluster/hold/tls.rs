@@ -124,6 +124,7 @@ async fn a_handshake_at_zero_is_with_the_server_and_nobody_else() {
         .apply(echo.kind, echo.name, &server.workload())
         .await;
     bed.has_a_pod(echo).await;
+    bed.is_led_to(echo).await;
     bed.apply_elasti(echo, &echo.elasti()).await;
     bed.is_in(echo, "serve").await;
     let address = bed.address(echo).await.ip();
