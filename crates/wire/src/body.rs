@@ -1,6 +1,7 @@
 //! The bodies that go through here, each an enum of the few kinds there are: nothing is boxed on the way.
 
 use std::{
+    error::Error,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -9,7 +10,20 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use crate::{finish::Finish, replay::ReplayBody, upstream::http1::Http1Body};
+use crate::{
+    finish::Finish,
+    replay::ReplayBody,
+    upstream::{http1::Http1Body, http2::Http2Body},
+};
+
+/// Why a body broke off.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BodyError {
+    #[error("the body broke off")]
+    Http(#[from] hyper::Error),
+    #[error("the stream that brings the body was ended")]
+    Http2(#[from] h2::Error),
+}
 
 /// What is sent to an endpoint.
 #[derive(Debug)]
@@ -35,7 +49,7 @@ pub(crate) struct Outgoing {
 enum Kind {
     Full(Option<Bytes>),
     Http1(Http1Body),
-    Http2(Incoming),
+    Http2(Http2Body),
 }
 
 impl Outgoing {
@@ -55,7 +69,7 @@ impl Outgoing {
         }
     }
 
-    pub(crate) fn http2(body: Incoming) -> Self {
+    pub(crate) fn http2(body: Http2Body) -> Self {
         Self {
             kind: Kind::Http2(body),
             finish: None,
@@ -68,17 +82,34 @@ impl Outgoing {
     }
 }
 
+impl BodyError {
+    /// What was said in HTTP/2 when it was.
+    pub(crate) fn reason(&self) -> Option<h2::Reason> {
+        let mut error: Option<&(dyn Error + 'static)> = Some(self);
+        while let Some(this) = error {
+            if let Some(http2) = this.downcast_ref::<h2::Error>() {
+                return http2.reason();
+            }
+            error = this.source();
+        }
+        None
+    }
+}
+
 impl Body for Outgoing {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut self.kind {
             Kind::Full(body) => Poll::Ready(body.take().map(|body| Ok(Frame::data(body)))),
-            Kind::Http1(body) => Pin::new(body).poll_frame(context),
+            Kind::Http1(body) => {
+                let frame = Pin::new(body).poll_frame(context);
+                frame.map_err(BodyError::from)
+            }
             Kind::Http2(body) => Pin::new(body).poll_frame(context),
         }
     }

@@ -306,17 +306,14 @@ impl Exchange {
             },
             Connected::Http2 => {
                 let patience = self.shard.shared.settings.connect_time;
-                let http2 = &self.shard.http2;
-                let answer = http2.exchange(picked.address(), patience, request);
-                match Box::pin(answer).await {
-                    Ok(response) => {
-                        picked.works();
-                        let (mut head, body) = response.into_parts();
-                        headers::prepare_response(&mut head, false);
-                        Ok(Response::from_parts(head, Outgoing::http2(body)))
-                    }
-                    Err(failure) => Err((failure, picked)),
-                }
+                // Boxed, so that what speaks HTTP/1.1 needs no room for it.
+                let answer = Box::pin(self.shard.http2.exchange(picked, patience, request));
+                answer.await.map(|response| {
+                    let (mut head, body) = response.into_parts();
+                    body.picked().works();
+                    headers::prepare_response(&mut head, false);
+                    Response::from_parts(head, Outgoing::http2(body))
+                })
             }
         };
         outcome.map_err(|(failure, picked)| {

@@ -145,7 +145,7 @@ impl Shards {
             let this_one = Arc::new(Shard {
                 shared: Arc::clone(shared),
                 pool: Pool::new(shared.settings.pool, Arc::clone(&idle)),
-                http2: Http2Pool::default(),
+                http2: Http2Pool::new(shared.settings.pool.idle_for),
             });
             thread::Builder::new()
                 .name(format!("shard-{number}"))

@@ -28,3 +28,4 @@ mod tunnel_postgres;
 mod tunnel_tls;
 mod unreachable;
 mod unwelcome;
+mod upstream_http2;
