@@ -80,9 +80,6 @@ pub enum RoleError {
     /// Threads cannot be started, or signals not listened to.
     #[error("the process cannot be set up")]
     SetUp(#[from] io::Error),
-    /// What TLS needs to ask pods.
-    #[error("TLS cannot be set up to ask pods that start; --early-readiness=false does without")]
-    Tls(#[from] rustls::Error),
     /// Where services are learned from.
     #[error(transparent)]
     Source(#[from] source::SourceError),
@@ -189,7 +186,7 @@ impl Parts {
         ));
         if let Some(early) = early {
             let (table, metrics) = (Arc::clone(&table), Arc::clone(&metrics));
-            let asks = early.run(table, Asker::new()?, metrics, until(stopped.clone()));
+            let asks = early.run(table, Asker::default(), metrics, until(stopped.clone()));
             tokio::spawn(asks);
         }
 

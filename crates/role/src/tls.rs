@@ -3,6 +3,10 @@
 //! Several of our dependencies can bring a provider of their own, and rustls panics at the first
 //! connection when it finds two and none was chosen. So `main` chooses, as its first statement.
 
+mod anybody;
+
+pub use anybody::believing_anybody;
+
 /// Make aws-lc-rs the provider of the whole process. Calling it again changes nothing.
 pub fn install_provider() {
     // An error means that a provider is in place already: ours, since `cargo deny` bans the others.

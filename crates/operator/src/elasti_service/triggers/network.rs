@@ -6,7 +6,6 @@
 //! - [`kubelet`] asks one of them, [`nodes`] says where it is, [`summary`] reads the answer;
 //! - here are the [`Meter`], on which a controller reads, and the task that asks.
 
-mod anybody;
 pub mod kubelet;
 pub mod nodes;
 pub mod quiet;

@@ -29,7 +29,7 @@ use ::http::{HeaderName, HeaderValue, header::HOST, uri::PathAndQuery};
 const PATIENCE: Duration = Duration::from_mins(1);
 
 async fn ask(address: SocketAddr, action: &Action) -> Outcome {
-    let asker = Asker::new().unwrap();
+    let asker = Asker::default();
     asker.ask(address, action, PATIENCE).await
 }
 
@@ -210,7 +210,7 @@ async fn nothing_takes_longer_than_it_may() {
         }
     })
     .await;
-    let asker = Asker::new().unwrap();
+    let asker = Asker::default();
     let short = Duration::from_millis(200);
     let grpc = Action::Grpc {
         service: String::new(),

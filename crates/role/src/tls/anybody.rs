@@ -1,5 +1,6 @@
-//! TLS without a look at the certificate, where a user has asked for just that (`--kubelet-insecure-tls`): many kubelets have
-//! a certificate that they have signed themselves. What is sent is still sealed, but nobody knows for whom.
+//! TLS without a look at the certificate. What is sent is sealed all the same, but nobody knows for whom, so it is for two
+//! uses alone: a user has asked for just that (`--kubelet-insecure-tls`; many kubelets have a certificate that they have
+//! signed themselves), and probes that ask whether somebody is well, not who it is, as the kubelet does.
 
 use std::sync::Arc;
 
@@ -14,21 +15,20 @@ use rustls::{
 
 /// Believes anybody who has the key of the certificate that they show, whatever it is.
 #[derive(Debug)]
-pub(super) struct Anybody {
+struct Anybody {
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl Anybody {
-    /// A client that believes anybody.
-    pub(super) fn config() -> ClientConfig {
-        let anybody = Self {
-            algorithms: aws_lc_rs::default_provider().signature_verification_algorithms,
-        };
-        ClientConfig::builder()
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(anybody))
-            .with_no_client_auth()
-    }
+/// A client that believes anybody.
+pub fn believing_anybody() -> ClientConfig {
+    super::install_provider();
+    let anybody = Anybody {
+        algorithms: aws_lc_rs::default_provider().signature_verification_algorithms,
+    };
+    ClientConfig::builder()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(anybody))
+        .with_no_client_auth()
 }
 
 impl ServerCertVerifier for Anybody {
