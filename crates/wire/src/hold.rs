@@ -33,7 +33,7 @@ pub struct Limits {
 pub struct Room {
     /// Requests.
     pub requests: usize,
-    /// Bytes of their heads and of what was read of their bodies.
+    /// Bytes of their heads and of what was read of their bodies, those included that are with a backend for long.
     pub bytes: usize,
 }
 
@@ -242,14 +242,32 @@ impl<W> Hold<W> {
     }
 
     /// The backend has had a released request for long and not refused it: it is no longer held, and the next may go.
-    pub fn lingers(&mut self, ticket: Ticket) {
-        let Some(line) = self.lines.get_mut(&ticket.line) else {
-            return;
-        };
-        if line.released.contains_key(&ticket.number) {
-            line.pace.lingers();
-        }
+    ///
+    /// `remains` of its bytes are in memory still, and count for the owner that is returned until
+    /// [`Self::give_back`]; never more than it was held with.
+    pub fn lingers(&mut self, ticket: Ticket, remains: usize) -> Option<(Owner, usize)> {
+        let line = self.lines.get_mut(&ticket.line)?;
+        let bytes = line.released.get(&ticket.number)?.bytes;
+        line.pace.lingers();
+        let owner = line.owner;
+        let remains = remains.min(bytes);
+        self.shrink(ticket, remains);
         self.leave(ticket);
+        // Room that was this request's a moment ago: nobody can have taken it.
+        self.total.bytes += remains;
+        self.owners.entry(owner).or_default().bytes += remains;
+        Some((owner, remains))
+    }
+
+    /// What remained of a request that lingered is no longer in memory.
+    pub fn give_back(&mut self, owner: Owner, remains: usize) {
+        self.release(
+            owner,
+            Room {
+                requests: 0,
+                bytes: remains,
+            },
+        );
     }
 
     /// The backend did not take a released request: it goes back to its old place, and fewer are sent. Says whether
@@ -332,12 +350,16 @@ impl<W> Hold<W> {
 
     /// Gives back the room of one request.
     fn release_room(&mut self, owner: Owner, bytes: usize) {
-        self.total.requests = self.total.requests.saturating_sub(1);
-        self.total.bytes = self.total.bytes.saturating_sub(bytes);
+        self.release(owner, Room { requests: 1, bytes });
+    }
+
+    fn release(&mut self, owner: Owner, room: Room) {
+        self.total.requests = self.total.requests.saturating_sub(room.requests);
+        self.total.bytes = self.total.bytes.saturating_sub(room.bytes);
         if let Some(held) = self.owners.get_mut(&owner) {
-            held.requests = held.requests.saturating_sub(1);
-            held.bytes = held.bytes.saturating_sub(bytes);
-            if held.requests == 0 {
+            held.requests = held.requests.saturating_sub(room.requests);
+            held.bytes = held.bytes.saturating_sub(room.bytes);
+            if *held == Room::default() {
                 self.owners.remove(&owner);
             }
         }

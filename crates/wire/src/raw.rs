@@ -9,7 +9,7 @@ mod held;
 mod kept;
 
 use std::{
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
@@ -21,7 +21,7 @@ use crate::{
     client::{ClientConnection, Occupied},
     endpoint::Picked,
     life::Stage,
-    relay::{self, Broken, Manner, Progress},
+    relay::{self, Broken, Manner, Progress, Told},
     shard::Shard,
     sniff::Raw,
     upstream::{self, Cause},
@@ -145,7 +145,11 @@ impl Passing {
         relay::keep_alive(endpoint);
         self.occupied.is_tunnel();
         self.progress = Progress::default();
-        let kept = self.kept.pieces();
+        let told = Told {
+            pieces: self.kept.pieces(),
+            remains: Arc::new(OnceLock::new()),
+        };
+        let remains = Arc::downgrade(&told.remains);
         let manner = Manner {
             is_finished: self.is_finished,
             must_answer: self.protocol == Raw::Tls,
@@ -155,7 +159,7 @@ impl Passing {
         let relay = relay::relay(
             &self.client,
             endpoint,
-            kept,
+            told,
             manner,
             progress,
             client_speaks,
@@ -183,7 +187,11 @@ impl Passing {
                         if is_answered {
                             place.answered();
                         } else {
-                            place.lingers();
+                            // The little that is spare need not count.
+                            let counted = place.lingers(self.kept.length());
+                            if let (Some(unsent), Some(counted)) = (remains.upgrade(), counted) {
+                                unsent.get_or_init(|| counted);
+                            }
                         }
                     }
                     // One that says nothing has nothing to lose: were it held again when its endpoint goes to sleep, it

@@ -8,7 +8,10 @@ use std::{
     io,
     net::Shutdown,
     os::fd::AsFd,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -17,6 +20,8 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::{
     io::Interest, net::TcpStream, sync::Notify, task::coop::consume_budget, time::timeout,
 };
+
+use crate::waiting::Remains;
 
 /// How much is read at a time.
 const PIECE: usize = 64 * 1024;
@@ -35,6 +40,14 @@ pub(crate) struct Progress {
     has_more: AtomicBool,
     /// Told at the first byte from the endpoint.
     answered: Notify,
+}
+
+/// What the endpoint is told first.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) pieces: Vec<Bytes>,
+    /// What counts their memory, if that is no longer done by who waits. Dropped when they have been sent.
+    pub(crate) remains: Arc<OnceLock<Remains>>,
 }
 
 /// Who broke it off.
@@ -97,22 +110,24 @@ pub(crate) struct Manner {
     pub(crate) must_answer: bool,
 }
 
-/// Carries bytes until both sides have said all, or one breaks it off. The endpoint is first told `kept`.
+/// Carries bytes until both sides have said all, or one breaks it off. The endpoint is first told what was kept.
 pub(crate) async fn relay(
     client: &TcpStream,
     endpoint: &TcpStream,
-    kept: Vec<Bytes>,
+    told: Told,
     manner: Manner,
     progress: &Progress,
     client_speaks: impl Fn(),
 ) -> Result<(), Broken> {
     let up = async {
-        for piece in kept {
+        let Told { pieces, remains } = told;
+        for piece in pieces {
             write_all(client, endpoint, &piece).await?;
             progress
                 .sent
                 .fetch_add(count(piece.len()), Ordering::Relaxed);
         }
+        drop(remains);
         if !manner.is_finished {
             let more = |length| {
                 progress.has_more.store(true, Ordering::Relaxed);

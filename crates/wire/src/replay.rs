@@ -7,7 +7,7 @@
 use std::{
     future::poll_fn,
     pin::Pin,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
     task::{Context, Poll, ready},
 };
 
@@ -16,7 +16,11 @@ use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use crate::{blocks::Blocks, headers, lock, waiting::Growth};
+use crate::{
+    blocks::Blocks,
+    headers, lock,
+    waiting::{Growth, Place, Remains},
+};
 
 /// What hyper is told to read at a time, at most, unless heads may be longer.
 pub(crate) const READ_BUFFER: usize = 64 * 1024;
@@ -52,6 +56,8 @@ pub(crate) struct Replay {
     memory: usize,
     trailers: Option<HeaderMap>,
     rest: Mutex<Rest>,
+    /// What counts its memory when its request is no longer held.
+    remains: OnceLock<Remains>,
 }
 
 #[derive(Debug)]
@@ -159,14 +165,19 @@ impl Reading {
             pieces: self.kept.into_pieces(),
             trailers: self.trailers,
             rest: Mutex::new(self.rest.map_or(Rest::None, Rest::Untouched)),
+            remains: OnceLock::new(),
         })
     }
 }
 
 impl Replay {
-    /// The memory that it takes.
-    pub(crate) fn memory(&self) -> usize {
-        self.memory
+    /// Its request lingers: from now on its memory counts by itself, until nobody has it any more.
+    pub(crate) fn lingers(&self, place: &Place) {
+        let is_counted = self.remains.get().is_some();
+        let remains = place.lingers(if is_counted { 0 } else { self.memory });
+        if let Some(remains) = remains {
+            self.remains.get_or_init(|| remains);
+        }
     }
 
     /// Whether it can be sent, from its first byte on.

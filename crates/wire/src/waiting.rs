@@ -38,6 +38,14 @@ pub(crate) struct Growth<'a> {
     ticket: Ticket,
 }
 
+/// What is in memory of a request that is no longer held. Dropped, its room is free.
+#[derive(Debug)]
+pub(crate) struct Remains {
+    room: Arc<WaitingRoom>,
+    owner: Owner,
+    bytes: usize,
+}
+
 /// The backend is no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BackendGone;
@@ -141,11 +149,19 @@ impl Place {
         lock(&self.backend.room().hold).patience(self.backend.line())
     }
 
-    /// The backend has had it for long and not refused it: the next may go.
-    pub(crate) fn lingers(&self) {
-        let mut hold = lock(&self.backend.room().hold);
-        hold.lingers(self.ticket);
+    /// The backend has had it for long and not refused it: the next may go. So many bytes of it stay in memory, and are
+    /// to be kept with what is returned.
+    pub(crate) fn lingers(&self, remains: usize) -> Option<Remains> {
+        let room = self.backend.room();
+        let mut hold = lock(&room.hold);
+        let counted = hold.lingers(self.ticket, remains);
         release(&mut hold, &self.backend);
+        drop(hold);
+        counted.map(|(owner, bytes)| Remains {
+            room: Arc::clone(room),
+            owner,
+            bytes,
+        })
     }
 
     /// The backend answered.
@@ -164,6 +180,12 @@ impl Growth<'_> {
     /// Gives back room that was not needed.
     pub(crate) fn shrink(&self, bytes: usize) {
         lock(&self.backend.room().hold).shrink(self.ticket, bytes);
+    }
+}
+
+impl Drop for Remains {
+    fn drop(&mut self) {
+        lock(&self.room.hold).give_back(self.owner, self.bytes);
     }
 }
 

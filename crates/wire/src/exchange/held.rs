@@ -1,7 +1,11 @@
 //! The phase in which a request waits: it takes a place in its backend's line, its body is read meanwhile as far as
 //! there is room, and when it is its turn it is sent, as often as it takes.
 
-use std::{pin::Pin, sync::Arc, time::Instant};
+use std::{
+    pin::Pin,
+    sync::{Arc, Weak},
+    time::Instant,
+};
 
 use http::{Response, StatusCode};
 use tokio::time::{sleep, sleep_until, timeout};
@@ -13,7 +17,7 @@ use crate::{
     headers,
     hold::Overflow,
     life::{Life, Stage},
-    replay::{Read, Reading},
+    replay::{Read, Reading, Replay},
     retry,
     waiting::{BackendGone, Place},
 };
@@ -92,6 +96,7 @@ pub(super) async fn hold(exchange: &mut Exchange) -> Result<Response<Outgoing>, 
             let cause = match connected {
                 Ok(connected) => {
                     backend.observer.first_byte(exchange.began.elapsed());
+                    let body = body_of(exchange);
                     // Boxed, so that those who wait need no room for it.
                     let mut forwarded = Box::pin(exchange.forward(picked, connected));
                     let early = answer_of(forwarded.as_mut(), &place).await;
@@ -99,7 +104,7 @@ pub(super) async fn hold(exchange: &mut Exchange) -> Result<Response<Outgoing>, 
                     let forwarded = if let Some(forwarded) = early {
                         forwarded
                     } else {
-                        place.lingers();
+                        linger(&place, &body);
                         lingers = true;
                         forwarded.await
                     };
@@ -125,19 +130,30 @@ pub(super) async fn hold(exchange: &mut Exchange) -> Result<Response<Outgoing>, 
             sleep(pause.min(deadline.saturating_duration_since(Instant::now()))).await;
         }
         if lingers {
-            // Its place was given to the next. Its body is still here.
-            let kept = match exchange.message.as_ref().map(|message| &message.body) {
-                Some(Source::Replay(replay)) => replay.memory(),
-                Some(Source::Empty | Source::Stream(_)) | None => 0,
-            };
-            place = Place::take(backend, bytes + kept)
-                .map_err(|overflow| refused(exchange, overflow))?;
+            // Its place was given to the next. Its body counts by itself.
+            place = Place::take(backend, bytes).map_err(|overflow| refused(exchange, overflow))?;
             lingers = false;
         } else if let Err(BackendGone) = place.wait_again() {
             return Err(gone(exchange));
         }
         backend.begins_to_wait();
         outcome = wait(&mut place, None, 0, deadline, life).await;
+    }
+}
+
+/// What was read of the body: it goes when it was sent, unless it may have to be sent again.
+fn body_of(exchange: &Exchange) -> Weak<Replay> {
+    match exchange.message.as_ref().map(|message| &message.body) {
+        Some(Source::Replay(replay)) => Arc::downgrade(replay),
+        Some(Source::Empty | Source::Stream(_)) | None => Weak::new(),
+    }
+}
+
+/// The next may go. What is still in memory of the body counts for as long as it is.
+fn linger(place: &Place, body: &Weak<Replay>) {
+    match body.upgrade() {
+        Some(body) => body.lingers(place),
+        None => drop(place.lingers(0)),
     }
 }
 

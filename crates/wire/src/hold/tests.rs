@@ -26,6 +26,8 @@ enum Step {
     Grow(usize, usize),
     Shrink(usize, usize),
     Answered(usize),
+    Lingers(usize, usize),
+    Sent(usize),
     Failed(usize),
     Leave(usize),
     Close(u64),
@@ -40,6 +42,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0_usize..60, 0_usize..300).prop_map(|(it, bytes)| Step::Grow(it, bytes)),
         1 => (0_usize..60, 0_usize..300).prop_map(|(it, bytes)| Step::Shrink(it, bytes)),
         3 => (0_usize..60).prop_map(Step::Answered),
+        3 => (0_usize..60, 0_usize..300).prop_map(|(it, bytes)| Step::Lingers(it, bytes)),
+        2 => (0_usize..60).prop_map(Step::Sent),
         3 => (0_usize..60).prop_map(Step::Failed),
         3 => (0_usize..60).prop_map(Step::Leave),
         1 => line.prop_map(Step::Close),
@@ -62,16 +66,24 @@ enum State {
 struct Model {
     requests: Vec<(Ticket, u64, usize, State)>,
     endpoints: BTreeMap<u64, usize>,
+    /// What remains of requests that linger, and whose it is.
+    remains: BTreeMap<usize, (Owner, usize)>,
 }
 
 impl Model {
     fn held(&self, is_meant: impl Fn(u64) -> bool) -> Room {
         let held = self.requests.iter();
         let held = held.filter(|(_, line, _, state)| *state != State::Gone && is_meant(*line));
-        held.fold(Room::default(), |sum, (_, _, bytes, _)| Room {
+        let held = held.fold(Room::default(), |sum, (_, _, bytes, _)| Room {
             requests: sum.requests + 1,
             bytes: sum.bytes + bytes,
-        })
+        });
+        let remains = self.remains.iter();
+        let remains = remains.filter(|(index, _)| is_meant(self.requests[**index].1));
+        Room {
+            bytes: held.bytes + remains.map(|(_, (_, bytes))| bytes).sum::<usize>(),
+            ..held
+        }
     }
 
     fn of(&self, line: u64, wanted: State) -> BTreeSet<usize> {
@@ -145,6 +157,23 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     request.3 = State::Gone;
                 }
             }
+            Step::Lingers(index, remains) => {
+                if let Some(request) = model.requests.get_mut(index) {
+                    let counted = hold.lingers(request.0, remains);
+                    // What still waits, or has left, cannot linger.
+                    prop_assert_eq!(counted.is_some(), request.3 == State::Released);
+                    if let Some(counted) = counted {
+                        prop_assert_eq!(counted, (owner_of(request.1), remains.min(request.2)));
+                        request.3 = State::Gone;
+                        model.remains.insert(index, counted);
+                    }
+                }
+            }
+            Step::Sent(index) => {
+                if let Some((owner, remains)) = model.remains.remove(&index) {
+                    hold.give_back(owner, remains);
+                }
+            }
             Step::Failed(index) => {
                 if let Some(request) = model.requests.get_mut(index) {
                     let waits = hold.wait_again(request.0, index);
@@ -195,6 +224,9 @@ fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
             hold.answered(model.requests[index].0, now);
         }
         prop_assert!(waiting.is_empty());
+    }
+    for (owner, remains) in model.remains.into_values() {
+        hold.give_back(owner, remains);
     }
     prop_assert_eq!(hold.held(), Room::default());
     Ok(())

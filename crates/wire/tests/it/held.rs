@@ -245,6 +245,73 @@ async fn bytes_are_limited_as_well() {
     assert_eq!(answer.reason(), "full_bytes");
 }
 
+/// A backend that reads and does not answer is given one after another; what must be kept of them still counts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_may_be_sent_again_counts_until_it_is_answered() {
+    const BODY: usize = 700_000;
+    let bed = Bed::planned(|plan| plan.limits.each.bytes = 3 * BODY);
+    let silent = Endpoint::silent().await;
+    let body = vec![b'x'; BODY];
+    let head =
+        |method: &str| format!("{method} / HTTP/1.1\r\nhost: a\r\ncontent-length: {BODY}\r\n\r\n");
+    // One that is held, with what there is room for of its body, and then taken.
+    let taken = async |method: &str| {
+        bed.main.backend.set_endpoints(&[]);
+        let mut client = bed.main.client().await;
+        client.send(head(method)).await;
+        bed.main.waiting(1).await;
+        client.send(&body).await;
+        client
+    };
+    // What is in memory, when nobody is in line or waited for any more.
+    let remains = async |what: &str, wanted: std::ops::Range<usize>| {
+        is_so(what, || {
+            let line = bed.main.backend.line_state();
+            let kept = bed.room.held();
+            if line.waiting + line.released == 0
+                && kept.requests == 0
+                && wanted.contains(&kept.bytes)
+            {
+                Ok(())
+            } else {
+                Err((line, kept))
+            }
+        })
+        .await;
+    };
+
+    let is_read = async |least: usize| {
+        is_so("it is read", || match bed.room.held().bytes {
+            enough if enough >= least => Ok(()),
+            few => Err(few),
+        })
+        .await;
+        bed.main.backend.set_endpoints(&[silent.address]);
+    };
+
+    let put = taken("PUT").await;
+    is_read(BODY).await;
+    remains("one lingers, and is kept", BODY..BODY + 100_000).await;
+
+    let post = taken("POST").await;
+    is_read(2 * BODY).await;
+    remains(
+        "what was sent and is not sent again is not kept",
+        BODY..BODY + 100_000,
+    )
+    .await;
+
+    // However many come, they take no more than they may.
+    let mut others = Vec::new();
+    for _ in 0..5 {
+        others.push(taken("PUT").await);
+        bed.main.backend.set_endpoints(&[silent.address]);
+        remains("more linger", BODY..3 * BODY + 1).await;
+    }
+    drop((put, post, others));
+    remains("their clients have gone", 0..1).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_has_waited_long_enough_is_told_so() {
     let bed = Bed::planned(|plan| plan.settings.hold_time = Duration::from_millis(300));

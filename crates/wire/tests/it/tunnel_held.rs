@@ -180,6 +180,48 @@ async fn what_is_said_while_it_waits_is_kept_up_to_a_limit() {
     bed.holds_nothing("all of it was passed on").await;
 }
 
+/// An endpoint that takes connections and does not read is given one after another; what it has not taken still counts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_endpoint_has_not_taken_counts_until_it_does() {
+    // More than the kernel takes on behalf of somebody who does not read.
+    const SAID: usize = 12 << 20;
+    let may_read = Arc::new(Semaphore::new(0));
+    let permits = Arc::clone(&may_read);
+    let endpoint = Endpoint::start(move |mut stream, _| {
+        let permits = Arc::clone(&permits);
+        async move {
+            permits.acquire().await.unwrap().forget();
+            let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
+        }
+    })
+    .await;
+    let bed = Bed::planned(|plan| plan.settings.max_replay = 2 * SAID);
+    bed.speaks(&bed.main, Spoken::Tcp);
+    let _client = held(&bed.main, &bytes(SAID)).await;
+    is_so("it is kept", || match bed.room.held().bytes {
+        few @ 0..SAID => Err(few),
+        _ => Ok(()),
+    })
+    .await;
+    let counts = async |what: &str, wanted: std::ops::Range<usize>| {
+        is_so(what, || {
+            let line = bed.main.backend.line_state();
+            let held = bed.room.held();
+            let lingers = line.waiting + line.released == 0 && held.requests == 0;
+            if lingers && wanted.contains(&held.bytes) {
+                Ok(())
+            } else {
+                Err((line, held))
+            }
+        })
+        .await;
+    };
+    bed.main.backend.set_endpoints(&[endpoint.address]);
+    counts("it lingers", SAID..2 * SAID).await;
+    may_read.add_permits(1);
+    counts("it was taken", 0..1).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_oldest_goes_first() {
     const COUNT: u8 = 32;
