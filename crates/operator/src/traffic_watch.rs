@@ -18,6 +18,7 @@ pub mod look;
 pub mod managed_fields;
 pub mod mind;
 pub mod moves;
+pub mod reading;
 pub mod schedule;
 pub mod status;
 pub mod thinking;

@@ -1,16 +1,17 @@
 //! Questions to the nodes' exporters: one request each, bounded in time and size, without redirects; with TLS and a token
-//! where somebody else's exporters want it. What the answer says is read by `weir_place`.
+//! where somebody else's exporters want it. What the answer says is read in [`super::reading`], by `weir_place`.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{error::Error, net::SocketAddr, path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{Request, StatusCode, Uri, header::AUTHORIZATION};
-use http_body_util::{BodyExt, Empty};
-use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
+use http::{
+    HeaderValue, Request, StatusCode, Uri,
+    header::{AUTHORIZATION, HOST},
 };
+use http_body_util::Empty;
+use hyper::{client::conn::http1, service::Service};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{client::legacy::connect::HttpConnector, service::TowerToHyperService};
 use rustls::{
     ClientConfig, RootCertStore,
     pki_types::{ServerName, pem},
@@ -18,8 +19,9 @@ use rustls::{
 use thiserror::Error;
 use tokio::time::timeout;
 use weir_api::place::names::EXPORTER_QUERY;
-use weir_place::exposition::{ExpositionError, Reader, Scrape};
+use weir_place::exposition::{ExpositionError, Scrape};
 
+use super::reading::{ReadError, Turns};
 use crate::{
     settings::exporters::{ExporterSettings, Tls},
     token::{Token, TokenError},
@@ -33,9 +35,10 @@ const PATH: &str = "/metrics";
 /// Asks exporters. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Exporters {
-    client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
+    connector: TowerToHyperService<HttpsConnector<HttpConnector>>,
     scheme: &'static str,
     token: Option<Token>,
+    turns: Arc<Turns>,
 }
 
 /// Why exporters cannot even be asked.
@@ -79,7 +82,7 @@ pub enum ScrapeError {
     Token(#[from] TokenError),
     /// Nobody there.
     #[error("no connection, or it broke; is the exporter running, and may the operator reach it")]
-    Unreachable(#[source] hyper_util::client::legacy::Error),
+    Unreachable(#[source] Box<dyn Error + Send + Sync>),
     /// Somebody else is there, or wants a token.
     #[error("the answer has the status {0}; is this the exporter's port")]
     Status(StatusCode),
@@ -106,6 +109,15 @@ impl ScrapeError {
             Self::Content(_) => "content",
             Self::Question(_) => "question",
             Self::Token(_) => "token",
+        }
+    }
+}
+
+impl From<ReadError<hyper::Error>> for ScrapeError {
+    fn from(error: ReadError<hyper::Error>) -> Self {
+        match error {
+            ReadError::Body(error) => Self::Body(error),
+            ReadError::Content(error) => Self::Content(error),
         }
     }
 }
@@ -141,18 +153,16 @@ impl Exporters {
             }
             None => builder,
         };
-        // A connection to each of some thousand nodes, idle between rounds, costs more than to open it.
-        let client = Client::builder(TokioExecutor::new())
-            .pool_max_idle_per_host(0)
-            .build(builder.enable_http1().wrap_connector(connector));
+        let connector = builder.enable_http1().wrap_connector(connector);
         Ok(Self {
-            client,
+            connector: TowerToHyperService::new(connector),
             scheme: if settings.tls.is_some() {
                 "https"
             } else {
                 "http"
             },
             token: settings.token.clone().map(Token::new),
+            turns: Arc::default(),
         })
     }
 
@@ -187,36 +197,49 @@ impl Exporters {
         Ok(Answer { scrape, is_plain })
     }
 
+    /// Over a connection of its own, which is closed when this is over or dropped: one to each of some thousand nodes, idle
+    /// between rounds, costs more than to open it, and whoever counts questions counts open files.
     async fn get(&self, address: SocketAddr, path: &str) -> Result<Scrape, ScrapeError> {
-        let uri = Uri::builder()
-            .scheme(self.scheme)
-            .authority(address.to_string())
-            .path_and_query(path)
-            .build()
-            .map_err(ScrapeError::Question)?;
-        let request = Request::get(uri).body(Empty::new());
+        let authority = address.to_string();
+        let host = HeaderValue::try_from(&authority);
+        let request = Request::get(path)
+            .header(
+                HOST,
+                host.map_err(|error| ScrapeError::Question(error.into()))?,
+            )
+            .body(Empty::<Bytes>::new());
         let mut request = request.map_err(ScrapeError::Question)?;
         if let Some(token) = &self.token {
             let header = token.header().await?;
             request.headers_mut().insert(AUTHORIZATION, header);
         }
-        let response = self.client.request(request).await;
-        let response = response.map_err(ScrapeError::Unreachable)?;
-        // What is behind a redirect is not the node.
-        if response.status() != StatusCode::OK {
-            return Err(ScrapeError::Status(response.status()));
-        }
-        // Read as it comes: an answer of some megabytes is never held, and there may be two thousand at a time.
-        let mut body = response.into_body();
-        let mut reader = Reader::default();
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(ScrapeError::Body)?;
-            if let Some(piece) = frame.data_ref() {
-                reader.feed(piece)?;
+        let whom = Uri::builder()
+            .scheme(self.scheme)
+            .authority(authority)
+            .path_and_query("/")
+            .build()
+            .map_err(ScrapeError::Question)?;
+        let connected = self.connector.call(whom).await;
+        let stream = connected.map_err(ScrapeError::Unreachable)?;
+        let (mut sender, connection) = http1::handshake(stream).await.map_err(unreachable)?;
+        let mut answer = pin!(async {
+            let response = sender.send_request(request).await.map_err(unreachable)?;
+            // What is behind a redirect is not the node.
+            if response.status() != StatusCode::OK {
+                return Err(ScrapeError::Status(response.status()));
             }
+            Ok(self.turns.read(response.into_body()).await?)
+        });
+        tokio::select! {
+            answer = &mut answer => answer,
+            // What it said last is to be read still, or why it broke.
+            _ = connection => answer.await,
         }
-        Ok(reader.finish()?)
     }
+}
+
+fn unreachable(error: hyper::Error) -> ScrapeError {
+    ScrapeError::Unreachable(Box::new(error))
 }
 
 /// Whom to trust.

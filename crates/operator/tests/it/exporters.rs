@@ -2,10 +2,10 @@
 
 mod secure;
 
-use std::{future::pending, net::Ipv4Addr};
+use std::{future::pending, io::Read, net::Ipv4Addr, time::Duration};
 
 use axum::{Router, extract::RawQuery, http::StatusCode, response::Redirect, routing::get};
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, select};
 use weir_operator::{
     settings::exporters::{ExporterSettings, Where},
     traffic_watch::exporters::{Answer, Exporters, ScrapeError},
@@ -97,6 +97,37 @@ async fn one_that_never_answers_is_given_up() {
     let silent = Router::new().route("/metrics", get(async || pending::<&str>().await));
     let silent = ask(silent, false).await.unwrap_err();
     assert_eq!(silent.reason(), "timeout");
+}
+
+/// Questions are counted so that no more files are open than may be: one that is over must not leave one open, not even until
+/// some task runs.
+#[tokio::test]
+async fn what_is_given_up_is_closed_at_once() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let exporters = plain();
+    let asked = async {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            stream.readable().await.unwrap();
+            // What is not there yet is waited for again.
+            let _ = stream.try_read_buf(&mut head);
+        }
+        stream
+    };
+    let stream = select! {
+        answer = exporters.ask(Some(address), false) => panic!("nobody has answered: {answer:?}"),
+        stream = asked => stream,
+    };
+    // From here on no other task runs: this blocks.
+    let mut stream = stream.into_std().unwrap();
+    stream.set_nonblocking(false).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .unwrap();
+    let read = stream.read(&mut [0]);
+    assert_eq!(read.expect("its end"), 0);
 }
 
 #[tokio::test]
