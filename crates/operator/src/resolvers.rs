@@ -11,7 +11,7 @@ mod places;
 pub(crate) mod tests;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet, HashMap},
     net::{IpAddr, SocketAddr},
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -54,6 +54,26 @@ pub struct Resolver {
     pub node: Option<String>,
     /// That node's zone.
     pub zone: Option<String>,
+}
+
+/// How much a service is used that stays behind a resolver, as that one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Requests and connections that are held or being served.
+    pub open: usize,
+    /// How long ago the last of them ended; none if there has not been one since it is counted.
+    pub ended: Option<Duration>,
+    /// How long it has been counted.
+    pub counted: Duration,
+}
+
+/// Why a resolver said nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Silence {
+    /// A label for metrics, out of a fixed set.
+    pub reason: &'static str,
+    /// For people.
+    pub why: String,
 }
 
 /// For which services the answers of [`Resolvers::for_service`] may have changed.
@@ -162,6 +182,24 @@ impl Resolvers {
             [only] if is_complete => Some(only),
             _ => None,
         }
+    }
+
+    /// What all that are there say of the services that stay behind them. One that has ended its work and still has open
+    /// connections is not there any more.
+    pub async fn usage(&self) -> BTreeMap<IpAddr, Result<HashMap<ObjectId, Usage>, Silence>> {
+        let there: Vec<IpAddr> = {
+            let known = self.known();
+            known.questions().map(|(address, _)| address).collect()
+        };
+        let questions = there.into_iter().map(|address| async move {
+            let answer = self.asker.usage(address).await;
+            let answer = answer.map_err(|error| Silence {
+                reason: error.reason(),
+                why: error.to_string(),
+            });
+            (address, answer)
+        });
+        questions.collect::<FuturesUnordered<_>>().collect().await
     }
 
     /// Since the first look at the EndpointSlices and one round of questions is over. Before that an answer may leave

@@ -38,6 +38,7 @@ use crate::{
         triggers::{
             Board, Secret, TriggerSettings,
             network::{Meter, MeterSettings, kubelet::Kubelets, nodes},
+            usage::Turnstile,
         },
         wake::Waker,
         world::{World, service_of},
@@ -228,8 +229,17 @@ fn context(
             }
         }),
     );
+    let asked = Arc::clone(&metrics);
+    let touched = Arc::clone(&queue);
+    let (turnstile, counts) = Turnstile::start(
+        triggers(settings).polling_interval,
+        resolvers.clone(),
+        Arc::new(move |id| touched.mark([id])),
+        Arc::new(move |outcome| asked.trigger_asked(outcome)),
+    );
     if settings.runs_hold {
         spawn_until(tasks, ends, follows);
+        spawn_until(tasks, ends, counts);
     }
 
     let kinds = Arc::new(Kinds::new(client.clone()));
@@ -243,6 +253,7 @@ fn context(
         resolvers,
         board,
         meter,
+        turnstile,
         events,
         metrics,
         settings: settings.plan(),

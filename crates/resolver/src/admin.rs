@@ -9,14 +9,14 @@ mod routes;
 pub mod sibling;
 mod silent;
 
-use std::{future::Future, net::SocketAddr, sync::Arc};
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 pub use readiness::Readiness;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sibling::Sibling;
 use tokio::net::TcpListener;
 use weir_role::internal_port;
-use weir_wire::client::Silent;
+use weir_wire::{client::Silent, usage::Usage};
 
 use crate::{metrics::Metrics, view::ServiceId};
 
@@ -38,6 +38,8 @@ pub struct AdminState {
     pub generation: Arc<dyn Fn() -> u64 + Send + Sync>,
     /// Services with a ready pod to which connections time out, in order.
     pub unreachable: Arc<dyn Fn() -> Vec<Unreachable> + Send + Sync>,
+    /// How much the services are used that stay behind resolvers, in order.
+    pub usage: Arc<dyn Fn() -> Vec<ServiceUsage> + Send + Sync>,
     /// The clients' connections from this port of any address that have said nothing.
     pub silent: Arc<dyn Fn(u16) -> Vec<Silent> + Send + Sync>,
     /// Another resolver that shares our ports.
@@ -66,6 +68,24 @@ pub struct BoundPort {
     pub name: Arc<str>,
     /// Where it is listened on.
     pub resolver_port: u16,
+}
+
+/// How much a service is used that stays behind resolvers. A request that a rule of `probeResponse` matches is no use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceUsage {
+    /// Its namespace.
+    #[serde(serialize_with = "text", deserialize_with = "shared")]
+    pub namespace: Arc<str>,
+    /// Its name.
+    #[serde(serialize_with = "text", deserialize_with = "shared")]
+    pub service: Arc<str>,
+    /// Requests and connections that are held or being served.
+    pub open: usize,
+    /// How long ago the last of them ended; none if there has not been one since it is counted.
+    pub ended_seconds_ago: Option<f64>,
+    /// How long it has been counted.
+    pub counted_seconds: f64,
 }
 
 /// A service with a ready pod to which connections time out.
@@ -97,6 +117,36 @@ pub struct HeldReport {
     pub bytes: usize,
     /// How long the oldest has waited.
     pub oldest_seconds: f64,
+}
+
+impl ServiceUsage {
+    pub(crate) fn unused(namespace: &Arc<str>, service: &Arc<str>, counted: Duration) -> Self {
+        Self {
+            namespace: Arc::clone(namespace),
+            service: Arc::clone(service),
+            open: 0,
+            ended_seconds_ago: None,
+            counted_seconds: counted.as_secs_f64(),
+        }
+    }
+
+    /// On one port more.
+    pub(crate) fn add(&mut self, port: Usage) {
+        self.open += port.open;
+        let ended = port.ended.map(|ago| ago.as_secs_f64());
+        self.ended_seconds_ago = sooner(self.ended_seconds_ago, ended);
+    }
+
+    /// Through another process as well.
+    fn also(&mut self, other: &Self) {
+        self.open += other.open;
+        self.ended_seconds_ago = sooner(self.ended_seconds_ago, other.ended_seconds_ago);
+        self.counted_seconds = self.counted_seconds.min(other.counted_seconds);
+    }
+}
+
+fn sooner(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    one.into_iter().chain(other).reduce(f64::min)
 }
 
 fn text<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {

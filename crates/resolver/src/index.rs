@@ -404,6 +404,7 @@ impl Index {
             target: Arc::clone(&claim.target),
             ports,
             probes: Arc::clone(&claim.probes),
+            behind: claim.behind,
             switched: ready && !slices().any(|slice| slice.ours),
         })
     }

@@ -12,8 +12,7 @@ use std::{
 use http::{HeaderName, StatusCode};
 use weir_wire::{
     answer::Answer,
-    backend::Backend,
-    shard::{Arrival, Instead, Site},
+    shard::{Arrival, Instead, Led, Site},
     sniff::Spoken,
 };
 
@@ -49,7 +48,7 @@ impl Site for Guide {
         self.sources.turned_away(peer);
     }
 
-    fn identify(&self, arrival: &Arrival<'_>) -> Result<Arc<Backend>, Instead> {
+    fn identify(&self, arrival: &Arrival<'_>) -> Result<Led, Instead> {
         let routes = self.table.routes.load();
         let route = if arrival.port == self.proxy_port.load(Ordering::Relaxed) {
             self.by_host(arrival, &routes)?
@@ -65,7 +64,10 @@ impl Site for Guide {
                 return Err(Instead::Fixed(answer.status, answer.body.clone()));
             }
         }
-        Ok(Arc::clone(&route.backend))
+        Ok(Led {
+            backend: Arc::clone(&route.backend),
+            is_use: route.is_counted && !is_probe(route, arrival),
+        })
     }
 
     fn speaks(&self, port: u16) -> Spoken {
@@ -78,9 +80,13 @@ impl Site for Guide {
         route.map_or(Spoken::Http, |route| route.spoken)
     }
 
-    fn lead(&self, port: u16) -> Option<Arc<Backend>> {
+    fn lead(&self, port: u16) -> Option<Led> {
         let routes = self.table.routes.load();
-        Some(Arc::clone(&routes.by_port.get(&port)?.backend))
+        let route = routes.by_port.get(&port)?;
+        Some(Led {
+            backend: Arc::clone(&route.backend),
+            is_use: route.is_counted,
+        })
     }
 }
 
@@ -129,6 +135,13 @@ impl Guide {
             None => ports.first(),
         })
     }
+}
+
+/// What would be answered without waking its target shows no use either.
+fn is_probe(route: &Route, arrival: &Arrival<'_>) -> bool {
+    let head = arrival.head;
+    let probes = &route.probes;
+    !probes.is_empty() && (probes.answer(&head.method, &head.uri, &head.headers)).is_some()
 }
 
 /// The same for all that is not held: whether there is such a Service is nobody's business.

@@ -363,6 +363,7 @@ fn admin_state(
     };
     let silent = Arc::clone(wire);
     let reached = Arc::clone(table);
+    let used = Arc::clone(table);
     AdminState {
         metrics: Arc::clone(metrics),
         readiness: Arc::clone(readiness),
@@ -371,6 +372,7 @@ fn admin_state(
         services: Arc::new(services),
         generation: Arc::new(generation),
         unreachable: Arc::new(move || reached.unreachable()),
+        usage: Arc::new(move || used.usage()),
         silent: Arc::new(move |port| silent.silent(port)),
         sibling: None,
     }

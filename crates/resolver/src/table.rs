@@ -26,7 +26,7 @@ use weir_wire::{
 };
 
 use crate::{
-    admin::{BoundPort, HeldReport, KnownService, Unreachable},
+    admin::{BoundPort, HeldReport, KnownService, ServiceUsage, Unreachable},
     early::{EarlyHandle, machine::Uid},
     metrics::{Metrics, ServiceMetrics, WakePhase},
     probe::ProbeRules,
@@ -71,6 +71,8 @@ pub(crate) struct Route {
     pub(crate) spoken: Spoken,
     pub(crate) backend: Arc<Backend>,
     pub(crate) probes: Arc<ProbeRules>,
+    /// Its use is counted.
+    pub(crate) is_counted: bool,
     pub(crate) metrics: Arc<ServiceMetrics>,
     /// The port is closed; only connections from before still come here.
     pub(crate) retired: Option<Instant>,
@@ -85,6 +87,8 @@ struct Service {
     early: BTreeSet<Uid>,
     /// Whether requests have somewhere to go.
     is_ready: bool,
+    /// Since when its use is.
+    counted: Instant,
     /// In the order of the view's ports.
     backends: Vec<BackendOfPort>,
 }
@@ -232,8 +236,11 @@ impl Table {
                 .iter()
                 .zip(&view.ports)
                 .all(|(was, is)| was.is_led_like(is));
-        let changes_routes = is_new || !same_ports || was.probes != view.probes;
+        let changes_routes =
+            is_new || !same_ports || was.probes != view.probes || was.behind != view.behind;
         if changes_routes {
+            // A backend that goes takes with it what it counted.
+            service.counted = Instant::now();
             self.set_backends(service);
         }
         if was.switched != view.switched {
@@ -250,7 +257,7 @@ impl Table {
             wake.settled(&view.id);
         }
         for (_, _, backend) in &service.backends {
-            backend.set_switched(view.switched);
+            backend.set_switched(view.switched && !view.behind);
         }
         service.tell_backends();
         changes_routes
@@ -264,6 +271,7 @@ impl Table {
             progress: Arc::default(),
             early: BTreeSet::new(),
             is_ready: false,
+            counted: Instant::now(),
             backends: Vec::new(),
         }
     }
@@ -438,6 +446,16 @@ impl Table {
         }))
     }
 
+    /// How much the services are used that stay behind resolvers, in order.
+    pub fn usage(&self) -> Vec<ServiceUsage> {
+        let services = lock(&self.services);
+        let behind = services.values().filter(|service| service.view.behind);
+        let mut usages: Vec<ServiceUsage> = behind.map(Service::usage).collect();
+        drop(services);
+        usages.sort_unstable_by(|a, b| (&a.namespace, &a.service).cmp(&(&b.namespace, &b.service)));
+        usages
+    }
+
     /// Brings the counts up to date that are looked at rather than counted.
     pub fn refresh_metrics(&self) {
         let held = self.room.held();
@@ -467,6 +485,16 @@ impl Table {
 }
 
 impl Service {
+    /// How much it is used, on all its ports together.
+    fn usage(&self) -> ServiceUsage {
+        let id = &self.view.id;
+        let mut usage = ServiceUsage::unused(&id.namespace, &id.name, self.counted.elapsed());
+        for (_, _, backend) in &self.backends {
+            usage.add(backend.usage());
+        }
+        usage
+    }
+
     /// Tells the backends where requests can go.
     fn tell_backends(&mut self) {
         let was_ready = self.is_ready;
@@ -494,6 +522,7 @@ impl Routes {
             spoken: port.spoken(),
             backend: Arc::clone(backend),
             probes: Arc::clone(&view.probes),
+            is_counted: view.behind,
             metrics: Arc::clone(&service.metrics),
             retired: None,
         };

@@ -31,6 +31,8 @@ pub struct ServiceView {
     pub ports: Vec<PortView>,
     /// What is answered while no endpoint is ready, without waking.
     pub probes: Arc<ProbeRules>,
+    /// All its clients come through resolvers, also while it is awake: then its use is counted, and nobody is asked to move on.
+    pub behind: bool,
     /// The Service leads to the pods by itself again: clients that still come here are asked to move on.
     pub switched: bool,
 }

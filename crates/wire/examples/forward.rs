@@ -11,15 +11,18 @@ use weir_wire::{
     hold::{Limits, Owner, Room},
     life::Life,
     listen::Wire,
-    shard::{Arrival, Instead, Settings, Site},
+    shard::{Arrival, Instead, Led, Settings, Site},
     waiting::WaitingRoom,
 };
 
 struct OneBackend(Arc<Backend>);
 
 impl Site for OneBackend {
-    fn identify(&self, _: &Arrival<'_>) -> Result<Arc<Backend>, Instead> {
-        Ok(Arc::clone(&self.0))
+    fn identify(&self, _: &Arrival<'_>) -> Result<Led, Instead> {
+        Ok(Led {
+            backend: Arc::clone(&self.0),
+            is_use: false,
+        })
     }
 }
 

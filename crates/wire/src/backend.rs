@@ -22,6 +22,7 @@ use crate::{
     hold::{LineId, LineState, Owner},
     sniff::Raw,
     upstream::{self, Cause},
+    usage::{Meter, Usage},
     waiting::WaitingRoom,
     wake_times::WakeTimes,
 };
@@ -119,6 +120,7 @@ pub struct Backend {
     pub(crate) unconnected: AtomicUsize,
     /// Connections that are passed through.
     pub(crate) tunnels: AtomicUsize,
+    pub(crate) meter: Meter,
 }
 
 impl End {
@@ -164,6 +166,7 @@ impl Backend {
             wake_times: WakeTimes::default(),
             unconnected: AtomicUsize::new(0),
             tunnels: AtomicUsize::new(0),
+            meter: Meter::default(),
         })
     }
 
@@ -217,6 +220,11 @@ impl Backend {
     /// Connections that are passed through, of what does not speak HTTP.
     pub fn tunnels(&self) -> usize {
         self.tunnels.load(Ordering::Relaxed)
+    }
+
+    /// How much it is used, by what counts as use.
+    pub fn usage(&self) -> Usage {
+        self.meter.read()
     }
 
     /// For how long the oldest has waited for the first endpoint.

@@ -78,8 +78,8 @@ async fn try_serve(
         }
         Spoken::Http => Said::default(),
         spoken => {
-            let backend = shard.shared.site.lead(connection.port);
-            let is_awake = backend.as_ref().is_some_and(|backend| backend.is_ready());
+            let led = shard.shared.site.lead(connection.port);
+            let is_awake = led.as_ref().is_some_and(|led| led.backend.is_ready());
             match hear(&mut stream, connection, spoken, is_awake).await? {
                 Heard::Http(said) => said,
                 Heard::Raw {
@@ -87,11 +87,11 @@ async fn try_serve(
                     said,
                     is_finished,
                 } => {
-                    let Some(backend) = backend else {
+                    let Some(led) = led else {
                         relay::reset(&stream);
                         return Ok(());
                     };
-                    let passing = Passing::new(&shard, backend, connection, stream, protocol);
+                    let passing = Passing::new(&shard, led, connection, stream, protocol);
                     // Boxed, so that what speaks HTTP needs no room for it.
                     Box::pin(passing.run(said.bytes(), is_finished)).await;
                     return Ok(());

@@ -26,12 +26,13 @@ use crate::{
     life::Stage,
     replay::Replay,
     retry::{self, Verdict},
-    shard::{Arrival, Instead, Shard},
+    shard::{Arrival, Instead, Led, Shard},
     tunnel,
     upstream::{
         Cause, Failure,
         http1::{Http1, Http1Body},
     },
+    usage::InUse,
 };
 
 mod held;
@@ -65,7 +66,7 @@ pub(crate) fn exchange(
         None => identify(shard, connection, &head),
     };
     let mut identified =
-        identified.map(|backend| Exchange::new(shard, connection, backend, head, body, began));
+        identified.map(|led| Exchange::new(shard, connection, led, head, body, began));
 
     let life = Arc::clone(&shard.shared.life);
     async move {
@@ -79,7 +80,10 @@ pub(crate) fn exchange(
         };
 
         // Finish.
-        let backend = identified.ok().map(|exchange| exchange.backend);
+        let (backend, in_use) = match identified {
+            Ok(exchange) => (Some(exchange.backend), exchange.in_use),
+            Err(_) => (None, None),
+        };
         let is_switched = backend
             .as_ref()
             .is_some_and(|backend| backend.is_switched());
@@ -91,6 +95,7 @@ pub(crate) fn exchange(
             method,
             status: response.status(),
             began,
+            in_use,
             busy,
         };
         Ok(response.map(|body| body.with_finish(finish)))
@@ -113,7 +118,7 @@ fn identify(
     shard: &Shard,
     connection: &ClientConnection,
     head: &request::Parts,
-) -> Result<Arc<Backend>, Instead> {
+) -> Result<Led, Instead> {
     if head.method == Method::CONNECT {
         return Err(Instead::Answer(Answer::new(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -126,17 +131,17 @@ fn identify(
         peer: connection.peer,
         head,
     };
-    let backend = shard.shared.site.identify(&arrival)?;
-    if headers::is_loop(&head.headers, &backend.name) {
+    let led = shard.shared.site.identify(&arrival)?;
+    if headers::is_loop(&head.headers, &led.backend.name) {
         let message = format!(
             "a request for {} has come here again and again: one of its endpoints sends it back to the Service; \
              look at the Service's selector and at proxies among its pods",
-            backend.name.display
+            led.backend.name.display
         );
         let answer = Answer::new(StatusCode::LOOP_DETECTED, "loop", message);
         return Err(Instead::Answer(answer));
     }
-    Ok(backend)
+    Ok(led)
 }
 
 /// Clients that stay on a connection would never find the way to the pods, or to our successor.
@@ -161,6 +166,7 @@ fn is_upgrade<B>(response: &Response<B>) -> bool {
 struct Exchange {
     shard: Arc<Shard>,
     backend: Arc<Backend>,
+    in_use: Option<InUse>,
     began: Instant,
     is_idempotent: bool,
     is_http2: bool,
@@ -195,11 +201,12 @@ impl Exchange {
     fn new(
         shard: &Arc<Shard>,
         connection: &ClientConnection,
-        backend: Arc<Backend>,
+        led: Led,
         mut head: request::Parts,
         body: Incoming,
         began: Instant,
     ) -> Self {
+        let Led { backend, is_use } = led;
         let wants_upgrade = headers::wants_upgrade(&head);
         let upgrade = head.extensions.remove::<OnUpgrade>();
         headers::prepare_request(&mut head, &connection.address, &backend.name, wants_upgrade);
@@ -210,6 +217,7 @@ impl Exchange {
         };
         Self {
             shard: Arc::clone(shard),
+            in_use: is_use.then(|| InUse::new(&backend)),
             backend,
             began,
             is_idempotent: retry::is_idempotent(&head.method),
@@ -344,7 +352,10 @@ impl Exchange {
         headers::prepare_response(&mut head, is_upgrade);
         if let (Some(agreed), Some(client)) = (agreed, self.upgrade.take()) {
             let life = Arc::clone(&self.shard.shared.life);
-            tokio::spawn(tunnel::carry(client, connection, agreed, picked, life));
+            let in_use = self.in_use.as_ref().map(InUse::also);
+            tokio::spawn(tunnel::carry(
+                client, connection, agreed, picked, life, in_use,
+            ));
             return Response::from_parts(head, Outgoing::full(bytes::Bytes::new()));
         }
         let pool = Arc::clone(&self.shard.pool);

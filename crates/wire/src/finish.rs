@@ -7,6 +7,7 @@ use http::{Method, StatusCode};
 use crate::{
     backend::{Backend, Finished},
     client::ClientConnection,
+    usage::InUse,
 };
 
 /// A request that is being worked on, as its connection sees it.
@@ -21,6 +22,8 @@ pub(crate) struct Finish {
     pub(crate) method: Method,
     pub(crate) status: StatusCode,
     pub(crate) began: Instant,
+    #[allow(dead_code, reason = "it counts until it is dropped")]
+    pub(crate) in_use: Option<InUse>,
     /// The connection is busy until then.
     #[allow(dead_code, reason = "it does its work when it is dropped")]
     pub(crate) busy: Busy,

@@ -26,6 +26,7 @@ pub mod sniff;
 mod tunnel;
 mod unwelcome;
 mod upstream;
+pub mod usage;
 pub mod waiting;
 pub mod wake_times;
 

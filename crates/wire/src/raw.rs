@@ -22,9 +22,10 @@ use crate::{
     endpoint::Picked,
     life::Stage,
     relay::{self, Broken, Manner, Progress, Told},
-    shard::Shard,
+    shard::{Led, Shard},
     sniff::Raw,
     upstream::{self, Cause},
+    usage::InUse,
     waiting::Place,
 };
 
@@ -46,6 +47,8 @@ pub(crate) struct Passing {
     /// There is no room to keep more: the rest stays in the socket.
     is_full: bool,
     occupied: Occupied,
+    #[allow(dead_code, reason = "it counts until it is dropped")]
+    in_use: Option<InUse>,
     progress: Progress,
 }
 
@@ -59,14 +62,16 @@ enum Attempt {
 impl Passing {
     pub(crate) fn new(
         shard: &Arc<Shard>,
-        backend: Arc<Backend>,
+        led: Led,
         connection: &Arc<ClientConnection>,
         client: TcpStream,
         protocol: Raw,
     ) -> Self {
+        let Led { backend, is_use } = led;
         let occupied = Occupied::new(&shard.shared.clients, connection, &backend);
         Self {
             shard: Arc::clone(shard),
+            in_use: is_use.then(|| InUse::new(&backend)),
             backend,
             connection: Arc::clone(connection),
             client,

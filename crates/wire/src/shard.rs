@@ -59,7 +59,7 @@ pub struct Settings {
 /// Who knows what a request is for.
 pub trait Site: Send + Sync + 'static {
     /// Says what this request is for, or what to answer.
-    fn identify(&self, arrival: &Arrival<'_>) -> Result<Arc<Backend>, Instead>;
+    fn identify(&self, arrival: &Arrival<'_>) -> Result<Led, Instead>;
 
     /// Whether connections from this address are served; an IPv4 address is one, in whatever form it came. One that is not may
     /// be silent for a moment, as who only looks whether it arrives is. With its first byte, or when that time is up, it is
@@ -81,7 +81,7 @@ pub trait Site: Send + Sync + 'static {
     }
 
     /// Says what a connection to this port is for that does not speak HTTP. None: for nobody, and it is closed.
-    fn lead(&self, port: u16) -> Option<Arc<Backend>> {
+    fn lead(&self, port: u16) -> Option<Led> {
         let _ = port;
         None
     }
@@ -96,6 +96,15 @@ pub struct Arrival<'a> {
     pub peer: SocketAddr,
     /// Its head.
     pub head: &'a request::Parts,
+}
+
+/// Whom a request or a connection is for.
+#[derive(Debug)]
+pub struct Led {
+    /// This one.
+    pub backend: Arc<Backend>,
+    /// It counts as use; see [`Backend::usage`].
+    pub is_use: bool,
 }
 
 /// What is answered instead of forwarding.

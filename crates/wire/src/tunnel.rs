@@ -11,6 +11,7 @@ use crate::{
     endpoint::Picked,
     life::{Life, Open, Stage},
     upstream::http1::Http1,
+    usage::InUse,
 };
 
 /// Carries bytes between a client and an endpoint that have agreed on an upgrade.
@@ -20,8 +21,9 @@ pub(crate) async fn carry(
     agreed: OnUpgrade,
     picked: Picked,
     life: Arc<Life>,
+    in_use: Option<InUse>,
 ) {
-    let counted = Counted::new(life);
+    let counted = Counted::new(life, in_use);
     let (client, endpoint) = tokio::join!(client, endpoint.upgraded(agreed));
     let (Ok(client), Ok(endpoint)) = (client, endpoint) else {
         return;
@@ -43,23 +45,27 @@ pub(crate) async fn carry(
         _ = up => {}
         // When the endpoint has said all, nobody is there to talk to.
         _ = down => {}
-        () = counted.0.reaches(Stage::Refusing) => {
+        () = counted.life.reaches(Stage::Refusing) => {
             tracing::info!(endpoint = %picked.address(), "a tunnel was cut, as this process ends");
         }
     }
 }
 
-struct Counted(Arc<Life>);
+struct Counted {
+    life: Arc<Life>,
+    #[allow(dead_code, reason = "it counts until it is dropped")]
+    in_use: Option<InUse>,
+}
 
 impl Counted {
-    fn new(life: Arc<Life>) -> Self {
+    fn new(life: Arc<Life>, in_use: Option<InUse>) -> Self {
         life.begins(Open::Tunnel);
-        Self(life)
+        Self { life, in_use }
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.ends(Open::Tunnel);
+        self.life.ends(Open::Tunnel);
     }
 }

@@ -28,6 +28,9 @@ use crate::rule;
         .field_path(".metadata"),
     validation = Rule::new("!has(self.type) || self.type != 'schedule' || (has(self.metadata) && has(self.metadata.schedule) && has(self.metadata.duration))")
         .message("a schedule trigger needs metadata.schedule and metadata.duration, the windows in which the workload counts as idle")
+        .field_path(".metadata"),
+    validation = Rule::new("!has(self.type) || self.type != 'resolver' || (has(self.metadata) && has(self.metadata.behindResolver) && self.metadata.behindResolver)")
+        .message("a resolver trigger needs metadata.behindResolver: true, which says that all clients come through the resolvers; what goes straight to the pods is not seen")
         .field_path(".metadata")
 )]
 pub struct Trigger {
@@ -105,6 +108,11 @@ pub struct TriggerMetadata {
     ))]
     pub time_zone: Option<String>,
 
+    /// resolver: must be true. It says that clients reach the workload through the resolvers alone, by
+    /// their shared port 8012, also while it is awake: what goes straight to the pods is not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind_resolver: Option<bool>,
+
     /// Keys that no type of trigger knows, and known ones that hold something of another type.
     #[serde(flatten)]
     pub unknown: BTreeMap<String, Value>,
@@ -125,6 +133,7 @@ impl<'de> Deserialize<'de> for TriggerMetadata {
             schedule: take(&mut unknown, "schedule"),
             duration: take(&mut unknown, "duration"),
             time_zone: take(&mut unknown, "timeZone"),
+            behind_resolver: take(&mut unknown, "behindResolver"),
             unknown,
         })
     }
@@ -135,6 +144,13 @@ fn take<T: DeserializeOwned>(fields: &mut BTreeMap<String, Value>, key: &str) ->
     let value = serde_json::from_value(fields.get(key)?.clone()).ok()?;
     fields.remove(key);
     Some(value)
+}
+
+impl Trigger {
+    /// Whether it says that clients reach the workload through the resolvers alone.
+    pub fn stays_behind_resolvers(&self) -> bool {
+        self.type_ == TriggerType::Resolver && self.metadata.behind_resolver == Some(true)
+    }
 }
 
 impl TriggerMetadata {

@@ -53,6 +53,7 @@ fn validate_trigger(trigger: &Trigger, at: &str, findings: &mut Findings) {
         schedule,
         duration,
         time_zone,
+        behind_resolver,
         unknown,
     } = &trigger.metadata;
 
@@ -87,7 +88,15 @@ fn validate_trigger(trigger: &Trigger, at: &str, findings: &mut Findings) {
             }
         }
         TriggerType::Schedule => validate_window(&trigger.metadata, at, findings),
-        TriggerType::Resolver => {}
+        TriggerType::Resolver => {
+            if !trigger.stays_behind_resolvers() {
+                findings.refuse(
+                    format!("{at}.behindResolver"),
+                    "NotBehindResolver",
+                    "a resolver trigger needs true here: it says that all clients come through the resolvers",
+                );
+            }
+        }
     }
 
     let set = [
@@ -99,6 +108,7 @@ fn validate_trigger(trigger: &Trigger, at: &str, findings: &mut Findings) {
         ("schedule", schedule.is_some()),
         ("duration", duration.is_some()),
         ("timeZone", time_zone.is_some()),
+        ("behindResolver", behind_resolver.is_some()),
     ];
     let used = used_keys(trigger.type_);
     let idle = set
@@ -116,7 +126,7 @@ fn validate_trigger(trigger: &Trigger, at: &str, findings: &mut Findings) {
         } else {
             let message = format!(
                 "is not used by this type of trigger, which knows {}",
-                list(used)
+                used.join(", ")
             );
             findings.adjust(field, "UnusedTriggerKey", message);
         }
@@ -134,15 +144,7 @@ fn used_keys(type_: TriggerType) -> &'static [&'static str] {
         ],
         TriggerType::Network => &["threshold"],
         TriggerType::Schedule => &["schedule", "duration", "timeZone"],
-        TriggerType::Resolver => &[],
-    }
-}
-
-fn list(keys: &[&str]) -> String {
-    if keys.is_empty() {
-        "no keys".to_owned()
-    } else {
-        keys.join(", ")
+        TriggerType::Resolver => &["behindResolver"],
     }
 }
 

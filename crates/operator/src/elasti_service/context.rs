@@ -19,7 +19,7 @@ use super::{
     hands::Hands,
     ports::PortBook,
     queue::SharedQueue,
-    triggers::{Board, network::Meter},
+    triggers::{Board, network::Meter, usage::Turnstile},
     world::World,
 };
 use crate::{
@@ -49,6 +49,8 @@ pub struct Context {
     pub board: Board,
     /// What those say that go by the traffic of pods.
     pub meter: Meter,
+    /// What those say that go by the requests that came through resolvers.
+    pub turnstile: Turnstile,
     /// What users read.
     pub events: Events,
     /// What Prometheus reads.
@@ -123,6 +125,7 @@ impl Context {
         lock(&self.book).forget(id, self.now());
         self.board.forget(id);
         self.meter.forget(id);
+        self.turnstile.forget(id);
         self.metrics.forget(id);
     }
 

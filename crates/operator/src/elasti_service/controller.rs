@@ -127,6 +127,7 @@ fn begin_to_lead(context: &Arc<Context>) {
     drop(world);
     context.board.set_active(true);
     context.meter.set_active(true);
+    context.turnstile.set_active(true);
     context.metrics.set_leader(true);
     context.queue.mark_everything();
 }

@@ -5,6 +5,7 @@
 //! - [`client`] asks one question, and [`answer`] reads what comes back;
 //! - [`judge`]: what the answers of an object mean together;
 //! - [`network`]: triggers that ask kubelets instead, with a table and a client of their own;
+//! - [`usage`]: triggers that ask resolvers;
 //! - here are the [`Board`], on which a controller reads them, and the task that asks.
 
 mod address;
@@ -15,6 +16,7 @@ pub mod network;
 pub mod question;
 pub mod queue;
 pub mod table;
+pub mod usage;
 
 use std::{
     collections::HashMap,

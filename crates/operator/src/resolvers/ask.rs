@@ -1,6 +1,7 @@
 //! Questions to resolvers, over connections that are kept: a question a second to each costs one small request.
 
 use std::{
+    collections::HashMap,
     error::Error as _,
     io,
     net::{IpAddr, SocketAddr},
@@ -19,11 +20,11 @@ use thiserror::Error;
 use tokio::{sync::Semaphore, time::timeout};
 use weir_api::hold::{
     PortAllotment,
-    names::http::{RESOLVER_CACHE_STATUS_PATH, SILENT_CONNECTIONS_PATH},
+    names::http::{RESOLVER_CACHE_STATUS_PATH, SILENT_CONNECTIONS_PATH, USAGE_PATH},
 };
 use weir_role::cluster::ObjectId;
 
-use super::known::Answer;
+use super::{Usage, known::Answer};
 
 /// A list of all ports that can be allotted, with the longest names, is shorter.
 const ANSWER_LIMIT: usize = 32 << 20;
@@ -54,6 +55,18 @@ pub(super) enum AskError {
 }
 
 impl AskError {
+    /// A label for metrics, out of a fixed set.
+    pub(super) const fn reason(&self) -> &'static str {
+        match self {
+            Self::Timeout(_) => "timeout",
+            Self::Unreachable(_) => "unreachable",
+            Self::Status(_) => "status",
+            Self::Body(_) => "body",
+            Self::Json(_) => "json",
+            Self::Question(_) => "question",
+        }
+    }
+
     /// Nobody listens there.
     pub(super) fn is_refusal(&self) -> bool {
         let Self::Unreachable(error) = self else {
@@ -122,6 +135,16 @@ struct Silent {
     by: Option<By>,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UsageEntry {
+    namespace: String,
+    service: String,
+    open: usize,
+    ended_seconds_ago: Option<f64>,
+    counted_seconds: f64,
+}
+
 impl Asker {
     /// Asks on this port, and waits so long for a status.
     pub(super) fn new(port: u16, patience: Duration) -> Self {
@@ -179,6 +202,23 @@ impl Asker {
         Ok(silent.by.filter(|_| silent.seen))
     }
 
+    /// How much the services are used that stay behind a resolver.
+    pub(super) async fn usage(
+        &self,
+        address: IpAddr,
+    ) -> Result<HashMap<ObjectId, Usage>, AskError> {
+        let entries: Vec<UsageEntry> = self.ask(address, USAGE_PATH, self.patience).await?;
+        let usage = entries.into_iter().map(|entry| {
+            let usage = Usage {
+                open: entry.open,
+                ended: entry.ended_seconds_ago.map(seconds),
+                counted: seconds(entry.counted_seconds),
+            };
+            (ObjectId::new(&entry.namespace, &entry.service), usage)
+        });
+        Ok(usage.collect())
+    }
+
     async fn ask<T: DeserializeOwned>(
         &self,
         address: IpAddr,
@@ -210,4 +250,9 @@ impl Asker {
         }
         serde_json::from_slice(&body).map_err(AskError::Json)
     }
+}
+
+/// What is none counts as none.
+fn seconds(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }

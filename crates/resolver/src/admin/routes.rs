@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use weir_api::hold::names::http::{
     HEALTH_PATH, METRICS_PATH, QUEUE_STATUS_PATH, READY_PATH, RESOLVER_CACHE_STATUS_PATH,
-    SILENT_CONNECTIONS_PATH,
+    SILENT_CONNECTIONS_PATH, USAGE_PATH,
 };
 
 use super::{
-    AdminState, KnownService, Unreachable,
+    AdminState, KnownService, ServiceUsage, Unreachable,
     sibling::{self, Sibling},
     silent,
 };
@@ -34,6 +34,7 @@ pub(super) fn router(state: AdminState) -> Router {
         .route(QUEUE_STATUS_PATH, get(queue_status))
         .route(RESOLVER_CACHE_STATUS_PATH, get(cache_status))
         .route(SILENT_CONNECTIONS_PATH, get(silent_connections))
+        .route(USAGE_PATH, get(usage))
         .route(HELD_PATH, get(held))
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)
@@ -207,6 +208,23 @@ async fn silent_connections(
     Json(body).into_response()
 }
 
+async fn usage(State(state): State<AdminState>, Query(alone): Query<Alone>) -> Response {
+    let mut services = (state.usage)();
+    if let Some(sibling) = state.sibling(alone.alone) {
+        let theirs: Option<Vec<ServiceUsage>> =
+            sibling.json(&format!("{USAGE_PATH}?alone=true")).await;
+        let Some(theirs) = theirs else {
+            // Half of the connections are with it: what we know ourselves is not the truth.
+            return error(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the other resolver of this pod does not say how much its services are used",
+            );
+        };
+        services = sibling::used_through_both(services, &theirs);
+    }
+    Json(services).into_response()
+}
+
 async fn held(State(state): State<AdminState>, Query(alone): Query<Alone>) -> Response {
     let mut all: Vec<Value> = (state.held)().iter().map(|report| json!(report)).collect();
     if let Some(sibling) = state.sibling(alone.alone) {
@@ -219,7 +237,7 @@ async fn held(State(state): State<AdminState>, Query(alone): Query<Alone>) -> Re
 async fn not_found() -> Response {
     error(
         StatusCode::NOT_FOUND,
-        "there is nothing here; see /metrics, /healthz, /readyz, /queue-status, /crd-cache-status, /silent-connections and /debug/held",
+        "there is nothing here; see /metrics, /healthz, /readyz, /queue-status, /crd-cache-status, /silent-connections, /usage and /debug/held",
     )
 }
 

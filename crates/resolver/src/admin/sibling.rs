@@ -3,9 +3,10 @@
 //! answers for both.
 
 use std::{
+    collections::HashMap,
     mem,
     net::SocketAddr,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -20,7 +21,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use tokio::time::timeout;
 use weir_api::hold::names::http::RESOLVER_CACHE_STATUS_PATH;
 
-use super::{KnownService, Unreachable};
+use super::{KnownService, ServiceUsage, Unreachable};
 
 /// It is on the same machine: what takes longer is as good as nothing, and the operator waits.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -169,7 +170,7 @@ impl Known {
 
 /// What both know, with the ports that both have bound. A connection may come to either.
 pub(super) fn known_to_both(ours: Vec<KnownService>, theirs: &[KnownService]) -> Vec<KnownService> {
-    let theirs: std::collections::HashMap<_, _> = theirs
+    let theirs: HashMap<_, _> = theirs
         .iter()
         .map(|service| ((&*service.namespace, &*service.service), &service.ports))
         .collect();
@@ -196,6 +197,24 @@ pub(super) fn unreachable_to_either(
         (&next.namespace, &next.service) == (&kept.namespace, &kept.service)
     });
     either
+}
+
+/// How much services are used through both. What only one of them counts is left out: it is about to be told to the other.
+pub(super) fn used_through_both(
+    ours: Vec<ServiceUsage>,
+    theirs: &[ServiceUsage],
+) -> Vec<ServiceUsage> {
+    let name = |usage: &ServiceUsage| (Arc::clone(&usage.namespace), Arc::clone(&usage.service));
+    let theirs: HashMap<_, _> = theirs.iter().map(|usage| (name(usage), usage)).collect();
+    let mut both = ours;
+    both.retain_mut(|usage| {
+        let other = theirs.get(&name(usage));
+        if let Some(other) = other {
+            usage.also(other);
+        }
+        other.is_some()
+    });
+    both
 }
 
 /// The metrics of both: what the other counts has one label more.
@@ -301,6 +320,29 @@ mod tests {
         let either = [one("a", 1), one("b", 1), one("c", 1)];
         assert_eq!(unreachable_to_either(ours.clone(), theirs), either);
         assert_eq!(unreachable_to_either(ours.clone(), Vec::new()), ours);
+    }
+
+    #[test]
+    fn a_service_is_used_if_either_is_used_for_it() {
+        let usage = |service: &str, open, ended, counted| ServiceUsage {
+            namespace: "shop".into(),
+            service: service.into(),
+            open,
+            ended_seconds_ago: ended,
+            counted_seconds: counted,
+        };
+        let ours = vec![
+            usage("a", 1, None, 9.0),
+            usage("b", 0, Some(5.0), 9.0),
+            usage("c", 0, None, 9.0),
+        ];
+        let theirs = [
+            usage("b", 2, Some(3.0), 10.0),
+            usage("a", 0, Some(7.0), 8.0),
+            usage("d", 0, None, 8.0),
+        ];
+        let both = [usage("a", 1, Some(7.0), 8.0), usage("b", 2, Some(3.0), 9.0)];
+        assert_eq!(used_through_both(ours, &theirs), both);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use k8s_openapi::api::{
 };
 use kube::ResourceExt;
 use weir_api::hold::{
-    ElastiService,
+    ElastiService, Trigger,
     names::{
         AddressFamily, SERVICE_NAME_LABEL, SLICE_MANAGED_BY_LABEL, leads_to_resolvers, metrics,
     },
@@ -49,6 +49,8 @@ pub(super) struct Claim {
     pub(super) service: ServiceId,
     pub(super) target: Arc<str>,
     pub(super) probes: Arc<ProbeRules>,
+    /// All clients come through resolvers.
+    pub(super) behind: bool,
     /// Pods that start may be asked.
     pub(super) early: bool,
     allotments: Vec<(Box<str>, u16)>,
@@ -125,6 +127,7 @@ impl Claim {
             },
             target: metrics::scale_target(kind, &workload.name).into(),
             probes,
+            behind: (object.spec.triggers.iter()).any(Trigger::stays_behind_resolvers),
             early: object.spec.early_readiness,
             allotments: status
                 .iter()

@@ -110,6 +110,7 @@ fn view(namespace: &str, name: &str) -> ServiceView {
         target: "Deployment-web".into(),
         ports: Vec::new(),
         probes: Arc::default(),
+        behind: false,
         switched: false,
     }
 }

@@ -2,6 +2,7 @@
 
 mod early;
 mod reach;
+mod usage;
 
 use clap::Parser;
 use serde_json::{Value, json};
@@ -120,6 +121,7 @@ fn web(ports: &[(&str, Option<u16>, Protocol)], endpoints: &[SocketAddr]) -> Cha
         target: "Deployment-web".into(),
         ports: (0..).zip(ports).map(port).collect(),
         probes: Arc::default(),
+        behind: false,
         switched: false,
     }))
 }

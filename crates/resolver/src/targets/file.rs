@@ -127,6 +127,7 @@ impl Service {
             id: ServiceId::new(&self.namespace, &self.name),
             ports,
             probes: Arc::new(probes),
+            behind: false,
             switched: self.switched,
         })
     }

@@ -13,7 +13,9 @@ use tokio::{
     time::timeout,
 };
 use weir_resolver::{
-    admin::{self, AdminState, BoundPort, HeldReport, KnownService, Readiness, Unreachable},
+    admin::{
+        self, AdminState, BoundPort, HeldReport, KnownService, Readiness, ServiceUsage, Unreachable,
+    },
     metrics::Metrics,
     view::ServiceId,
 };
@@ -40,17 +42,13 @@ async fn json(port: u16, line: &str) -> (u16, Value) {
     (status, serde_json::from_str(&body).unwrap())
 }
 
-#[tokio::test]
-async fn every_path_answers() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let readiness = Arc::new(Readiness::default());
-    let (unreachable, told) = list();
-    let state = AdminState {
+/// A resolver that holds something for a service, which stays behind it.
+fn state(readiness: &Arc<Readiness>, unreachable: Told) -> AdminState {
+    AdminState {
         sibling: None,
         refresh: Arc::new(|| {}),
         metrics: Metrics::new(),
-        readiness: Arc::clone(&readiness),
+        readiness: Arc::clone(readiness),
         held: Arc::new(|| {
             vec![HeldReport {
                 service: ServiceId::new("shop", "web"),
@@ -72,7 +70,16 @@ async fn every_path_answers() {
             }]
         }),
         generation: Arc::new(|| 7),
-        unreachable: told,
+        unreachable,
+        usage: Arc::new(|| {
+            vec![ServiceUsage {
+                namespace: "shop".into(),
+                service: "web".into(),
+                open: 2,
+                ended_seconds_ago: None,
+                counted_seconds: 60.0,
+            }]
+        }),
         silent: Arc::new(|port| {
             let silent = Silent {
                 peer: ([192, 0, 2, 1], 4000).into(),
@@ -85,7 +92,16 @@ async fn every_path_answers() {
                 Vec::new()
             }
         }),
-    };
+    }
+}
+
+#[tokio::test]
+async fn every_path_answers() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let readiness = Arc::new(Readiness::default());
+    let (unreachable, told) = list();
+    let state = state(&readiness, told);
     let (stop, stopped) = oneshot::channel::<()>();
     let server = tokio::spawn(admin::serve(listener, state, async {
         let _ = stopped.await;
@@ -135,6 +151,10 @@ async fn every_path_answers() {
     the_operator_is_told_who_is_unreachable(port, &unreachable).await;
     the_operator_is_told_what_is_known(port, &readiness).await;
     the_operator_is_told_who_is_silent(port).await;
+    let usage = json!([{
+        "namespace": "shop", "service": "web", "open": 2, "endedSecondsAgo": null, "countedSeconds": 60.0,
+    }]);
+    assert_eq!(json(port, "GET /usage").await, (200, usage));
     let (_, body) = json(port, "GET /debug/held").await;
     assert_eq!(body[0]["service"], "shop/web");
     assert_eq!(body[0]["oldestSeconds"], 1.5);
@@ -235,6 +255,7 @@ async fn a_client_that_says_nothing_is_shown_out_and_others_are_served_meanwhile
         services: Arc::new(Vec::new),
         generation: Arc::new(|| 0),
         unreachable: Arc::new(Vec::new),
+        usage: Arc::new(Vec::new),
         silent: Arc::new(|_| Vec::new()),
     };
     let server = tokio::spawn(admin::serve(listener, state, std::future::pending()));

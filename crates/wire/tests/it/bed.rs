@@ -23,7 +23,7 @@ use weir_wire::{
     hold::{Limits, Owner, Room},
     life::{Life, Open},
     listen::Wire,
-    shard::{Arrival, Instead, Settings, Site},
+    shard::{Arrival, Instead, Led, Settings, Site},
     sniff::Spoken,
     waiting::WaitingRoom,
 };
@@ -83,6 +83,9 @@ struct ByPort {
 
 /// Whose connections are turned away.
 pub(crate) const UNWELCOME: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+
+/// Requests for this path are no use.
+pub(crate) const NO_USE: &str = "/healthz";
 
 struct Writes(Arc<Notes>);
 
@@ -278,11 +281,14 @@ impl Site for ByPort {
         self.turned_away.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn identify(&self, arrival: &Arrival<'_>) -> Result<Arc<Backend>, Instead> {
+    fn identify(&self, arrival: &Arrival<'_>) -> Result<Led, Instead> {
         let backends = self.backends.read().unwrap();
         let found = backends.get(&arrival.port);
         found
-            .map(|(backend, _)| Arc::clone(backend))
+            .map(|(backend, _)| Led {
+                backend: Arc::clone(backend),
+                is_use: arrival.head.uri.path() != NO_USE,
+            })
             .ok_or_else(|| {
                 let answer = Answer::new(StatusCode::NOT_FOUND, "unknown", "nobody is here");
                 Instead::Answer(answer)
@@ -296,9 +302,12 @@ impl Site for ByPort {
             .map_or(Spoken::Http, |(_, spoken)| *spoken)
     }
 
-    fn lead(&self, port: u16) -> Option<Arc<Backend>> {
+    fn lead(&self, port: u16) -> Option<Led> {
         let backends = self.backends.read().unwrap();
-        Some(Arc::clone(&backends.get(&port)?.0))
+        Some(Led {
+            backend: Arc::clone(&backends.get(&port)?.0),
+            is_use: true,
+        })
     }
 }
 

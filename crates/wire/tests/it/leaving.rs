@@ -15,7 +15,7 @@ const AT_ONCE: Duration = Duration::ZERO;
 /// For what must be done before the time is up, on a machine that stalls; the test waits for its end.
 const LONG_ENOUGH: Duration = Duration::from_secs(6);
 
-async fn websocket(way: &Way) -> WebSocketStream<tokio::net::TcpStream> {
+pub(crate) async fn websocket(way: &Way) -> WebSocketStream<tokio::net::TcpStream> {
     let stream = way.client().await.stream;
     let url = format!("ws://{}/ws", way.address());
     let (socket, _) = in_time("a WebSocket", client_async(url, stream))

@@ -29,3 +29,4 @@ mod tunnel_tls;
 mod unreachable;
 mod unwelcome;
 mod upstream_http2;
+mod usage;

@@ -14,6 +14,8 @@ pub const RESOLVER_CACHE_STATUS_PATH: &str = "/crd-cache-status";
 /// Whether a connection from `?peer=` that has said nothing is open at a resolver; read by the operator, which opened
 /// it through a Service.
 pub const SILENT_CONNECTIONS_PATH: &str = "/silent-connections";
+/// How much the services are used that stay behind a resolver; read by the operator.
+pub const USAGE_PATH: &str = "/usage";
 /// The operator's table of services; read by the peers' resolvers.
 pub const OPERATOR_CACHE_PATH: &str = "/crd-cache";
 /// Where a resolver tells the operator that requests have come for a sleeping service.

@@ -128,7 +128,11 @@ fn elasti_services() -> Vec<Accepted> {
             "schedule": "CRON_TZ=Asia/Tokyo 0 20 * * *", "duration": "10h", "timeZone": "Europe/Berlin",
         }}))
             .found(&[("spec.triggers[0].metadata.timeZone", "TwoTimeZones")]),
-        trigger("resolver", json!({"type": "resolver"})),
+        trigger("resolver", json!({"type": "resolver", "metadata": {"behindResolver": true}})),
+        trigger("resolver-with-threshold", json!({"type": "resolver", "metadata": {"behindResolver": true, "threshold": 1}}))
+            .found(&[("spec.triggers[0].metadata.threshold", "UnusedTriggerKey")]),
+        trigger("network-behind-resolver", json!({"type": "network", "metadata": {"behindResolver": false}}))
+            .found(&[("spec.triggers[0].metadata.behindResolver", "UnusedTriggerKey")]),
         object("keda", json!({"autoscaler": {"type": "keda", "name": "a.b"}})),
         period("period-by-default", json!({})),
         period("period", json!({"schedule": "0 9 * * 1-5", "duration": "8h"})),

@@ -142,6 +142,19 @@ fn triggers(table: &mut Table) {
             needs_window,
         );
     }
+    let needs_word = "a resolver trigger needs metadata.behindResolver: true, which says that all clients come through the resolvers; what goes straight to the pods is not seen";
+    for wrong in [
+        json!({"type": "resolver"}),
+        json!({"type": "resolver", "metadata": {"threshold": 1}}),
+        json!({"type": "resolver", "metadata": {"behindResolver": false}}),
+    ] {
+        table.rule_about(
+            "spec.triggers[]",
+            "spec.triggers[0].metadata",
+            &[("/spec/triggers", json!([wrong]))],
+            needs_word,
+        );
+    }
     table.http_url("spec.triggers[].metadata.serverAddress", &whole);
     let window = json!({"schedule": "0 20 * * *", "duration": "8h", "timeZone": "Europe/Berlin"});
     let whole = [(

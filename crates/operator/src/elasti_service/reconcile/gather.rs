@@ -1,14 +1,14 @@
 //! What is known of one ElastiService, read together: from the watches, the triggers, the resolvers and the others on its
 //! target.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use kube::ResourceExt;
 use weir_api::{
     finding::Finding,
     hold::{
-        InForce,
+        InForce, Trigger,
         names::{AddressFamily, private_service, report::ConditionType},
     },
 };
@@ -29,6 +29,7 @@ use crate::{
         triggers::{
             Verdict,
             network::wanted::{Wanted, wanted},
+            usage::table as usage,
         },
         window::window,
         world::{Derived, World, service_of, sibling},
@@ -114,8 +115,11 @@ pub(super) fn gather(context: &Context, id: &ObjectId) -> Option<Gathered> {
             message: obstacle.to_string(),
         });
     }
-    let asked = together(context.board.read(id), context.meter.verdict(id));
-    let (verdict, changes) = with_schedules(asked, &object, now);
+    context
+        .turnstile
+        .set(id.clone(), counted(&object, cooldown));
+    let (verdict, changes) =
+        with_schedules(asked(context, id, context.board.read(id)), &object, now);
     let of_others = others
         .iter()
         .filter_map(|other| calendar(&other.object.spec.triggers, now).changes);
@@ -220,8 +224,24 @@ impl Gathered {
     }
 }
 
-/// What the triggers say: those that were asked, Prometheus or kubelets, and those that go by the clock. And when the clock
-/// changes that.
+/// What those triggers say for which somebody is asked: Prometheus, which says this, kubelets and resolvers.
+fn asked(context: &Context, id: &ObjectId, prometheus: Verdict) -> Verdict {
+    let measured = together(prometheus, context.meter.verdict(id));
+    together(measured, context.turnstile.verdict(id))
+}
+
+/// What is to be known of an object's use, if a trigger goes by that.
+fn counted(object: &InForce, cooldown: Duration) -> Option<usage::Wanted> {
+    let mut triggers = object.spec.triggers.iter();
+    triggers
+        .any(Trigger::stays_behind_resolvers)
+        .then(|| usage::Wanted {
+            service: service_of(object),
+            cooldown,
+        })
+}
+
+/// What the triggers say: those for which somebody was asked, and those that go by the clock. And when the clock changes that.
 fn with_schedules(
     asked: Verdict,
     object: &InForce,
@@ -244,7 +264,7 @@ fn other_facts(
     let resolvers = context
         .resolvers
         .for_service(&service_of(&other.object), ports);
-    let asked = together(context.board.verdict(id), context.meter.verdict(id));
+    let asked = asked(context, id, context.board.verdict(id));
     let around = Around {
         resolvers: &resolvers,
         triggers: with_schedules(asked, &other.object, now).0.triggers,

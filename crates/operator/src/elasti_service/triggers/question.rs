@@ -59,9 +59,11 @@ pub enum Ask {
 /// Why a trigger cannot be asked.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// A type that is yet to come.
-    #[error("triggers of the type {0} are not supported yet; use prometheus, network or schedule")]
-    Unsupported(&'static str),
+    /// Nobody says that resolvers see all.
+    #[error(
+        "a resolver trigger needs metadata.behindResolver: true, which says that all clients come through the resolvers"
+    )]
+    NotBehindResolver,
     /// More than anybody writes by hand.
     #[error("{0} triggers are too many; use at most {MOST_TRIGGERS}")]
     TooMany(usize),
@@ -123,12 +125,14 @@ pub fn asks(triggers: &[Trigger], cooldown: Duration, defaults: &Defaults) -> Ve
     triggers.iter().filter_map(ask).collect()
 }
 
-/// None if no such question is to be asked: a schedule goes by the clock alone, and kubelets are asked by `network`.
+/// None if no such question is to be asked: a schedule goes by the clock alone, kubelets are asked by `network`, and
+/// resolvers by `usage`.
 fn ask(trigger: &Trigger, cooldown: Duration, defaults: &Defaults) -> Option<Result<Ask, Refusal>> {
     match trigger.type_ {
         TriggerType::Prometheus => Some(prometheus(&trigger.metadata, cooldown, defaults)),
         TriggerType::Network | TriggerType::Schedule => None,
-        TriggerType::Resolver => Some(Err(Refusal::Unsupported("resolver"))),
+        TriggerType::Resolver if trigger.stays_behind_resolvers() => None,
+        TriggerType::Resolver => Some(Err(Refusal::NotBehindResolver)),
     }
 }
 
@@ -370,7 +374,7 @@ mod tests {
         for (trigger, why) in [
             (
                 type_("resolver"),
-                "triggers of the type resolver are not supported yet; use prometheus, network or schedule",
+                "a resolver trigger needs metadata.behindResolver: true, which says that all clients come through the resolvers",
             ),
             (
                 trigger(json!({})),

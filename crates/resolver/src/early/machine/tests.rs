@@ -79,6 +79,7 @@ fn service(number: u8, pods: &[(u8, Vec<ContainerView>)]) -> Change {
             starting: starting.collect(),
         }],
         probes: Arc::default(),
+        behind: false,
         switched: false,
     }))
 }

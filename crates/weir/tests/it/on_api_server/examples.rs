@@ -16,7 +16,8 @@ use super::{are_served, kubectl, manifests::is_kept};
 use crate::output_of;
 
 /// One of each form that users have.
-const FORMS: [&str; 8] = [
+const FORMS: [&str; 9] = [
+    "behind-resolver",
     "deployment",
     "enabled-period",
     "hpa",

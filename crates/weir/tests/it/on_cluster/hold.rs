@@ -33,6 +33,7 @@ mod starts;
 mod tls;
 mod triggers;
 mod unreachable;
+mod usage;
 mod websocket;
 
 use super::{install, objects};
