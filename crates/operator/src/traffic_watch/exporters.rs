@@ -31,6 +31,9 @@ use crate::{
 /// A node whose network is full answers slowly, and is the very one that matters.
 const PATIENCE: Duration = Duration::from_secs(4);
 const PATH: &str = "/metrics";
+/// So much of an answer is held at most until it has been read. hyper would hold six times as much of each that waits for
+/// its turn.
+const HELD: usize = 64 << 10;
 
 /// Asks exporters. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -221,7 +224,8 @@ impl Exporters {
             .map_err(ScrapeError::Question)?;
         let connected = self.connector.call(whom).await;
         let stream = connected.map_err(ScrapeError::Unreachable)?;
-        let (mut sender, connection) = http1::handshake(stream).await.map_err(unreachable)?;
+        let shaken = (http1::Builder::new().max_buf_size(HELD)).handshake(stream);
+        let (mut sender, connection) = shaken.await.map_err(unreachable)?;
         let mut answer = pin!(async {
             let response = sender.send_request(request).await.map_err(unreachable)?;
             // What is behind a redirect is not the node.

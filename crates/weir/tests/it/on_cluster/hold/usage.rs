@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    bed::Bed,
+    bed::{Bed, PATIENCE},
     client::{self, Answer, Connection},
     echo::Echo,
     objects::Kind,
@@ -58,6 +58,16 @@ async fn requests_keep_it_awake_and_health_checks_do_not() {
     let resolvers = resolvers(&bed).await;
 
     let mut gateway = Connection::open(resolvers).await;
+    // The resolver may hear of it a moment after the operator has.
+    let deadline = Instant::now() + PATIENCE;
+    while gateway.send(request(&bed, &echo, "/echo")).await.status == 404 {
+        assert!(
+            Instant::now() < deadline,
+            "the resolver knows {}",
+            echo.name
+        );
+        sleep(PAUSE).await;
+    }
     let until = Instant::now() + COOLDOWN * 3;
     while Instant::now() < until {
         let answer = gateway.send(request(&bed, &echo, "/echo")).await;
