@@ -1,3 +1,5 @@
+//! Answers of resolvers, with the clock in the test's hand, and a model of two resolvers that count.
+
 use proptest::prelude::*;
 
 use super::*;
