@@ -3,8 +3,9 @@
 //! without end would take the processor from all who are honest, and these would be measured late.
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http_body_util::BodyExt;
-use hyper::body::Body;
+use hyper::body::{Body, Frame};
 use tokio::{
     sync::{Semaphore, SemaphorePermit},
     task::yield_now,
@@ -14,7 +15,7 @@ use weir_place::exposition::{ExpositionError, Reader, Scrape};
 /// An answer up to here is read as it comes. An interface takes some 32 lines in the two collectors that are asked for:
 /// that is room for a hundred interfaces, and few nodes have more.
 const USUAL: usize = 256 << 10;
-/// Longer answers that are read at a time. One that says nothing more meanwhile keeps its turn until it is given up.
+/// Longer answers that are read at a time. One that has nothing more to read for a moment gives its turn away.
 const LONG_AT_A_TIME: usize = 8;
 
 /// Whose turn it is among long answers.
@@ -45,7 +46,7 @@ impl Turns {
         let mut reader = Reader::default();
         let mut length = 0;
         let mut turn: Option<SemaphorePermit<'_>> = None;
-        while let Some(frame) = body.frame().await {
+        while let Some(frame) = next(&mut body, &mut turn).await {
             let frame = frame.map_err(ReadError::Body)?;
             let Some(piece) = frame.data_ref() else {
                 continue;
@@ -65,13 +66,29 @@ impl Turns {
     }
 }
 
+/// The next piece. Whoever has to wait for it waits without a turn.
+async fn next<B>(
+    body: &mut B,
+    turn: &mut Option<SemaphorePermit<'_>>,
+) -> Option<Result<Frame<Bytes>, B::Error>>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    if turn.is_some() {
+        if let Some(frame) = body.frame().now_or_never() {
+            return frame;
+        }
+        *turn = None;
+    }
+    body.frame().await
+}
+
 #[cfg(test)]
 mod tests {
     use std::{convert::Infallible, pin::pin};
 
-    use futures_util::{FutureExt, future::join_all, stream};
+    use futures_util::{future::join_all, stream};
     use http_body_util::StreamBody;
-    use hyper::body::Frame;
     use tokio::sync::mpsc;
 
     use super::*;
@@ -98,20 +115,49 @@ mod tests {
         text
     }
 
+    /// One that is long and stalls keeps nobody from being read.
     #[tokio::test]
-    async fn long_answers_are_read_a_few_at_a_time_and_others_at_once() {
+    async fn a_long_answer_that_stalls_gives_its_turn_away() {
         let turns = Turns::default();
-        let mut long = Vec::new();
-        let mut reading = Vec::new();
+        let mut stalled = Vec::new();
+        let mut waiting = Vec::new();
         for _ in 0..LONG_AT_A_TIME * 3 {
             let (pieces, body) = answer();
             say(&pieces, &usual());
             say(&pieces, COUNTER);
-            long.push(pieces);
-            reading.push(turns.read(body));
+            stalled.push(pieces);
+            waiting.push(turns.read(body));
         }
-        let mut reading = pin!(join_all(reading));
-        assert!(reading.as_mut().now_or_never().is_none());
+        let mut waiting = pin!(join_all(waiting));
+        // A few looks at each: it is read, stands back, and finds nothing more.
+        for _ in 0..stalled.len() * 4 {
+            assert!(waiting.as_mut().now_or_never().is_none());
+        }
+        assert_eq!(turns.0.available_permits(), LONG_AT_A_TIME);
+
+        let (pieces, body) = answer();
+        say(&pieces, &usual());
+        say(&pieces, COUNTER);
+        drop(pieces);
+        let long = turns.read(body).await;
+        assert!(long.unwrap().interfaces.contains_key("eth0"));
+
+        drop(stalled);
+        let all = waiting.await;
+        assert!(all.iter().all(Result::is_ok), "{all:?}");
+    }
+
+    /// Of those that always have more to be read only a few are, and what is not long waits for none of them.
+    #[tokio::test]
+    async fn what_has_no_end_is_read_a_few_at_a_time_and_others_at_once() {
+        let turns = Turns::default();
+        let flood = || {
+            let piece = Bytes::from(usual());
+            let piece = move || Ok::<_, Infallible>(Frame::data(piece.clone()));
+            turns.read(StreamBody::new(stream::repeat_with(piece)))
+        };
+        let mut floods = pin!(join_all((0..LONG_AT_A_TIME * 3).map(|_| flood())));
+        assert!(floods.as_mut().now_or_never().is_none());
         assert_eq!(turns.0.available_permits(), 0, "some are being read");
 
         let (pieces, body) = answer();
@@ -124,9 +170,9 @@ mod tests {
             .expect("it waits for nobody");
         assert!(short.unwrap().interfaces.contains_key("eth0"));
 
-        drop(long);
-        let all = reading.await;
-        assert!(all.iter().all(Result::is_ok), "{all:?}");
+        let all = floods.await;
+        let is_too_long = |read: &Result<_, _>| matches!(read, Err(ReadError::Content(_)));
+        assert!(all.iter().all(is_too_long), "{all:?}");
         assert_eq!(turns.0.available_permits(), LONG_AT_A_TIME);
     }
 

@@ -117,10 +117,10 @@ fn what_an_example_names_is_in_it() {
         if let Some(kind) = autoscaler {
             assert!(there(&kind.into(), &spec["autoscaler"]["name"]), "{form}");
         }
-        let trigger = if form == "network" {
-            form
-        } else {
-            "prometheus"
+        let trigger = match form {
+            "network" => "network",
+            "behind-resolver" => "resolver",
+            _ => "prometheus",
         };
         assert_eq!(spec["triggers"][0]["type"], trigger, "{form}");
         let workload = all.iter().find(|it| it["kind"] == target["kind"]);
