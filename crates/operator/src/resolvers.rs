@@ -14,7 +14,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     net::{IpAddr, SocketAddr},
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
@@ -26,7 +26,10 @@ use kube::{Client, runtime::watcher};
 use places::Places;
 use tokio::time::{MissedTickBehavior, interval};
 use weir_api::hold::{PortAllotment, names::SERVICE_NAME_LABEL};
-use weir_role::cluster::{self, ObjectId, Update};
+use weir_role::{
+    cluster::{self, ObjectId, Update},
+    metrics::lock,
+};
 
 use weir_hold::facts::Knows;
 
@@ -89,6 +92,8 @@ pub enum News {
 #[derive(Clone, Debug)]
 pub struct Resolvers {
     known: Arc<Mutex<Known>>,
+    /// All that stand in the EndpointSlices, ready or not.
+    there: Arc<Mutex<BTreeSet<IpAddr>>>,
     asker: Arc<Asker>,
 }
 
@@ -125,6 +130,7 @@ impl Resolvers {
         let patience = period / 4 * 3;
         let resolvers = Self {
             known: Arc::new(Mutex::new(Known::new(settings.misses))),
+            there: Arc::default(),
             asker: Arc::new(Asker::new(settings.internal_port, patience)),
         };
         let run = run(resolvers.clone(), slices, period, tell);
@@ -184,13 +190,10 @@ impl Resolvers {
         }
     }
 
-    /// What all that are there say of the services that stay behind them. One that has ended its work and still has open
-    /// connections is not there any more.
+    /// What all say of the services that stay behind them. That is more than the ready ones: who is led to no more still
+    /// serves the connections that it has, for as long as it stands in an EndpointSlice.
     pub async fn usage(&self) -> BTreeMap<IpAddr, Result<HashMap<ObjectId, Usage>, Silence>> {
-        let there: Vec<IpAddr> = {
-            let known = self.known();
-            known.questions().map(|(address, _)| address).collect()
-        };
+        let there = lock(&self.there).clone();
         let questions = there.into_iter().map(|address| async move {
             let answer = self.asker.usage(address).await;
             let answer = answer.map_err(|error| Silence {
@@ -210,7 +213,7 @@ impl Resolvers {
 
     /// Never kept across an await.
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     /// Takes in what came of a question.
@@ -258,6 +261,7 @@ async fn run(
             update = slices.next() => {
                 let Some(update) = update else { return };
                 places.apply(update);
+                *lock(&resolvers.there) = places.all();
                 resolvers.known().present(places.ready())
             }
             _ = tick.tick() => {

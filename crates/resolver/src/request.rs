@@ -66,7 +66,8 @@ impl Site for Guide {
         }
         Ok(Led {
             backend: Arc::clone(&route.backend),
-            is_use: route.is_counted && !is_probe(route, arrival),
+            // Counted of all, since a service may come to stay behind resolvers while requests are open.
+            is_use: !(route.is_behind && is_probe(route, arrival)),
         })
     }
 
@@ -85,7 +86,7 @@ impl Site for Guide {
         let route = routes.by_port.get(&port)?;
         Some(Led {
             backend: Arc::clone(&route.backend),
-            is_use: route.is_counted,
+            is_use: true,
         })
     }
 }

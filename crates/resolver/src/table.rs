@@ -1,6 +1,7 @@
 //! The services that are held, as they are served: for each port of each a backend in [`weir_wire`], and the ports that
 //! are listened on. [`view`](crate::view)s go in, as changes; requests are led by what stands here ([`crate::request`]).
 
+mod former;
 mod observer;
 
 use std::{
@@ -14,6 +15,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
+use former::Former;
 use http::HeaderValue;
 use observer::{ServiceObserver, WakeProgress};
 use weir_api::hold::defaults::RELEASED_PORT_REST;
@@ -46,6 +48,7 @@ pub struct Table {
     suspects: Arc<Suspects>,
     next_owner: AtomicU64,
     services: Mutex<HashMap<ServiceId, Service>>,
+    former: Former,
     /// Grows when services come or go or lead elsewhere.
     changes: AtomicU64,
     /// What requests are led by: replaced as a whole, and never locked.
@@ -71,8 +74,8 @@ pub(crate) struct Route {
     pub(crate) spoken: Spoken,
     pub(crate) backend: Arc<Backend>,
     pub(crate) probes: Arc<ProbeRules>,
-    /// Its use is counted.
-    pub(crate) is_counted: bool,
+    /// All its clients come through resolvers.
+    pub(crate) is_behind: bool,
     pub(crate) metrics: Arc<ServiceMetrics>,
     /// The port is closed; only connections from before still come here.
     pub(crate) retired: Option<Instant>,
@@ -130,6 +133,7 @@ impl Table {
             suspects: Arc::default(),
             next_owner: AtomicU64::new(1),
             services: Mutex::default(),
+            former: Former::default(),
             changes: AtomicU64::new(0),
             routes: ArcSwap::default(),
         })
@@ -291,6 +295,7 @@ impl Table {
             service.backends.push(entry);
         }
         for (_, _, gone) in before {
+            self.former.add(&service.view.id, &gone);
             gone.set_switched(true);
             if !gone.is_ready() {
                 gone.close();
@@ -330,6 +335,7 @@ impl Table {
         }
         self.metrics.forget(&service.view.id);
         for (_, _, backend) in &service.backends {
+            self.former.add(&service.view.id, backend);
             backend.set_switched(true);
             if !backend.is_ready() {
                 backend.close();
@@ -450,7 +456,12 @@ impl Table {
     pub fn usage(&self) -> Vec<ServiceUsage> {
         let services = lock(&self.services);
         let behind = services.values().filter(|service| service.view.behind);
-        let mut usages: Vec<ServiceUsage> = behind.map(Service::usage).collect();
+        let usages = behind.map(|service| {
+            let mut usage = service.usage();
+            usage.open += self.former.open(&service.view.id);
+            usage
+        });
+        let mut usages: Vec<ServiceUsage> = usages.collect();
         drop(services);
         usages.sort_unstable_by(|a, b| (&a.namespace, &a.service).cmp(&(&b.namespace, &b.service)));
         usages
@@ -522,7 +533,7 @@ impl Routes {
             spoken: port.spoken(),
             backend: Arc::clone(backend),
             probes: Arc::clone(&view.probes),
-            is_counted: view.behind,
+            is_behind: view.behind,
             metrics: Arc::clone(&service.metrics),
             retired: None,
         };

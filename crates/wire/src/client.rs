@@ -219,7 +219,7 @@ impl ClientConnection {
     }
 
     /// Whether not a byte has come. Told from what is noted anyway: nothing is noted for this.
-    fn is_silent(&self) -> bool {
+    pub(crate) fn is_silent(&self) -> bool {
         let notes = [&self.in_head, &self.has_spoken, &self.is_http2];
         notes.iter().all(|note| !note.load(Ordering::Relaxed))
     }

@@ -184,6 +184,8 @@ fn listen(address: SocketAddr, is_shared: bool) -> io::Result<TcpListener> {
         socket.set_reuse_port(true)?;
     }
     socket.set_nonblocking(true)?;
+    // A client that vanishes would otherwise keep what it has open, and its target awake, for ever.
+    relay::keep_alive(&socket);
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     TcpListener::from_std(socket.into())
@@ -255,4 +257,26 @@ fn is_out_of_files(error: &io::Error) -> bool {
     const EMFILE: i32 = 24;
     const ENFILE: i32 = 23;
     matches!(error.raw_os_error(), Some(EMFILE | ENFILE))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use socket2::SockRef;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_is_accepted_is_asked_whether_it_is_there_still() {
+        let listener = listen((Ipv4Addr::LOCALHOST, 0).into(), false).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (client, accepted) =
+            tokio::join!(tokio::net::TcpStream::connect(address), listener.accept(),);
+        let (accepted, _) = accepted.unwrap();
+        assert!(SockRef::from(&accepted).keepalive().unwrap());
+        let after = SockRef::from(&accepted).tcp_keepalive_time().unwrap();
+        assert_eq!(after.as_secs(), 60);
+        drop(client);
+    }
 }

@@ -23,7 +23,7 @@ use crate::{
     life::Stage,
     relay::{self, Broken, Manner, Progress, Told},
     shard::{Led, Shard},
-    sniff::Raw,
+    sniff::{self, Raw},
     upstream::{self, Cause},
     usage::InUse,
     waiting::Place,
@@ -47,7 +47,6 @@ pub(crate) struct Passing {
     /// There is no room to keep more: the rest stays in the socket.
     is_full: bool,
     occupied: Occupied,
-    #[allow(dead_code, reason = "it counts until it is dropped")]
     in_use: Option<InUse>,
     progress: Progress,
 }
@@ -88,9 +87,14 @@ impl Passing {
     pub(crate) async fn run(mut self, said: &[u8], is_finished: bool) {
         self.kept = Kept::new(said);
         self.is_finished = is_finished;
-        relay::keep_alive(&self.client);
         let end = self.carry().await;
-        // Finish.
+        // Finish. Who only looks whether somebody is there closes soon and says nothing, as the operator does: no use of it.
+        if let Some(in_use) = &mut self.in_use
+            && self.connection.is_silent()
+            && self.connection.born().elapsed() < sniff::PATIENCE_WITH_PROBES
+        {
+            in_use.was_none();
+        }
         if end != End::Done {
             relay::reset(&self.client);
         }
@@ -147,7 +151,6 @@ impl Passing {
             let waited = self.connection.born().elapsed();
             self.backend.observer.first_byte(waited);
         }
-        relay::keep_alive(endpoint);
         self.occupied.is_tunnel();
         self.progress = Progress::default();
         let told = Told {

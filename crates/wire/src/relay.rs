@@ -188,13 +188,14 @@ pub(crate) fn reset(stream: &impl AsFd) {
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }
 
-/// Has the kernel look whether the other side is still there when nothing is said.
-pub(crate) fn keep_alive(stream: &TcpStream) {
+/// Has the kernel look whether the other side is still there when nothing is said. Connections have it from the socket that
+/// accepts them.
+pub(crate) fn keep_alive(socket: &impl AsFd) {
     let keepalive = TcpKeepalive::new()
         .with_time(QUIET)
         .with_interval(ASK_EVERY);
     // Without it a side that vanishes is found later, or never; nothing to refuse a client for.
-    let _ = SockRef::from(stream).set_tcp_keepalive(&keepalive);
+    let _ = SockRef::from(socket).set_tcp_keepalive(&keepalive);
 }
 
 impl Fault {

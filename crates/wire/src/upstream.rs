@@ -13,7 +13,7 @@ use std::{io, net::SocketAddr, time::Duration};
 use http::Request;
 use tokio::{net::TcpStream, time::timeout};
 
-use crate::body::Outbound;
+use crate::{body::Outbound, relay};
 
 /// Why an endpoint did not answer.
 #[derive(Debug)]
@@ -65,6 +65,7 @@ pub(crate) async fn connect(address: SocketAddr, patience: Duration) -> Result<T
     };
     // Without it small writes wait for the acknowledgement of the last. That it cannot be set costs only time.
     let _ = stream.set_nodelay(true);
+    relay::keep_alive(&stream);
     Ok(stream)
 }
 

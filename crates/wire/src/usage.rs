@@ -31,7 +31,11 @@ pub(crate) struct Meter {
 
 /// A request or connection that counts, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct InUse(Arc<Backend>);
+pub(crate) struct InUse {
+    backend: Arc<Backend>,
+    /// It was none after all.
+    is_void: bool,
+}
 
 impl Default for Meter {
     fn default() -> Self {
@@ -62,6 +66,10 @@ impl Meter {
         let now = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1;
         self.ended.fetch_max(now, Ordering::Relaxed);
         // After the time: who sees that it is over sees when.
+        self.is_left();
+    }
+
+    fn is_left(&self) {
         self.open.fetch_sub(1, Ordering::Release);
     }
 }
@@ -69,18 +77,30 @@ impl Meter {
 impl InUse {
     pub(crate) fn new(backend: &Arc<Backend>) -> Self {
         backend.meter.begins();
-        Self(Arc::clone(backend))
+        Self {
+            backend: Arc::clone(backend),
+            is_void: false,
+        }
+    }
+
+    /// Nothing came of it: when it ends is no last use.
+    pub(crate) fn was_none(&mut self) {
+        self.is_void = true;
     }
 
     /// The same for what comes of it and lasts longer.
     pub(crate) fn also(&self) -> Self {
-        Self::new(&self.0)
+        Self::new(&self.backend)
     }
 }
 
 impl Drop for InUse {
     fn drop(&mut self) {
-        self.0.meter.ends();
+        if self.is_void {
+            self.backend.meter.is_left();
+        } else {
+            self.backend.meter.ends();
+        }
     }
 }
 

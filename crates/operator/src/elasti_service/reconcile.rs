@@ -258,7 +258,7 @@ fn must_be_confirmed(plan: &Plan) -> bool {
     }
 }
 
-/// The plan that the API server itself leads to, where that is the same step. Its versions are newer where only a
+/// The plan that the API server itself leads to, and what resolvers say now, where that is the same step. Its versions are newer where only a
 /// status was written in between.
 async fn confirm(
     context: &Context,
@@ -269,6 +269,11 @@ async fn confirm(
     let Some(sight) = fresh::read(&context.client, &context.kinds, &gathered.id).await? else {
         return Ok(None);
     };
+    if let Step::ScaleToZero { .. } | Step::PauseAutoscaler { .. } = plan.step {
+        let on_target = gathered.all_on_target();
+        let changed = context.turnstile.ask(&on_target, &context.resolvers).await;
+        context.queue.mark(changed);
+    }
     let now = context.now();
     let facts = gathered.facts_of(&sight, context, now);
     let mut memory = memory.clone();

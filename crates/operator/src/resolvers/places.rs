@@ -1,7 +1,7 @@
 //! Where resolvers are, by the EndpointSlices of their Service.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     net::IpAddr,
 };
 
@@ -13,7 +13,14 @@ use super::Resolver;
 /// What each slice says. Which slice a resolver stands in changes, and so only all together say who is there.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    slices: BTreeMap<ObjectId, Vec<Resolver>>,
+    slices: BTreeMap<ObjectId, Slice>,
+}
+
+#[derive(Debug)]
+struct Slice {
+    ready: Vec<Resolver>,
+    /// Of those as well that are not ready, or about to end.
+    addresses: Vec<IpAddr>,
 }
 
 impl Places {
@@ -41,7 +48,7 @@ impl Places {
     /// The resolvers that are ready, one for each address.
     pub(super) fn ready(&self) -> BTreeMap<IpAddr, Resolver> {
         let mut ready = BTreeMap::new();
-        for resolver in self.slices.values().flatten() {
+        for resolver in self.slices.values().flat_map(|slice| &slice.ready) {
             ready
                 .entry(resolver.address)
                 .or_insert_with(|| resolver.clone());
@@ -49,18 +56,32 @@ impl Places {
         ready
     }
 
+    /// All that may still serve somebody: those too that are not ready or are about to end, on connections that they have.
+    pub(super) fn all(&self) -> BTreeSet<IpAddr> {
+        let addresses = self.slices.values().flat_map(|slice| &slice.addresses);
+        addresses.copied().collect()
+    }
+
     fn set(&mut self, slice: &EndpointSlice) {
         let ready = slice.endpoints.iter().filter(|one| is_ready(one));
-        let resolvers = ready.filter_map(|endpoint| {
+        let ready = ready.filter_map(|endpoint| {
             Some(Resolver {
-                // Kubernetes gives no meaning to further ones, and names are no addresses.
-                address: endpoint.addresses.first()?.parse().ok()?,
+                address: address(endpoint)?,
                 node: endpoint.node_name.clone(),
                 zone: endpoint.zone.clone(),
             })
         });
-        self.slices.insert(ObjectId::of(slice), resolvers.collect());
+        let slice_of = Slice {
+            ready: ready.collect(),
+            addresses: slice.endpoints.iter().filter_map(address).collect(),
+        };
+        self.slices.insert(ObjectId::of(slice), slice_of);
     }
+}
+
+/// Kubernetes gives no meaning to further ones, and names are no addresses.
+fn address(endpoint: &Endpoint) -> Option<IpAddr> {
+    endpoint.addresses.first()?.parse().ok()
 }
 
 /// Only who is said to be ready: one that is led to and cannot take requests loses them.
@@ -118,6 +139,7 @@ mod tests {
             let one = endpoint("192.0.2.1", &conditions);
             places.apply(Update::Set(Box::new(slice("a", &[one]))));
             assert_eq!(places.ready().len(), usize::from(expected), "{conditions}");
+            assert_eq!(places.all().len(), 1, "it may still serve: {conditions}");
         }
     }
 

@@ -199,7 +199,8 @@ pub(super) fn unreachable_to_either(
     either
 }
 
-/// How much services are used through both. What only one of them counts is left out: it is about to be told to the other.
+/// How much services are used through both. What only one of them counts is about to be told to the other, and counted since
+/// then.
 pub(super) fn used_through_both(
     ours: Vec<ServiceUsage>,
     theirs: &[ServiceUsage],
@@ -207,13 +208,12 @@ pub(super) fn used_through_both(
     let name = |usage: &ServiceUsage| (Arc::clone(&usage.namespace), Arc::clone(&usage.service));
     let theirs: HashMap<_, _> = theirs.iter().map(|usage| (name(usage), usage)).collect();
     let mut both = ours;
-    both.retain_mut(|usage| {
-        let other = theirs.get(&name(usage));
-        if let Some(other) = other {
-            usage.also(other);
+    for usage in &mut both {
+        match theirs.get(&name(usage)) {
+            Some(other) => usage.also(other),
+            None => usage.counted_seconds = 0.0,
         }
-        other.is_some()
-    });
+    }
     both
 }
 
@@ -334,14 +334,18 @@ mod tests {
         let ours = vec![
             usage("a", 1, None, 9.0),
             usage("b", 0, Some(5.0), 9.0),
-            usage("c", 0, None, 9.0),
+            usage("c", 4, None, 9.0),
         ];
         let theirs = [
             usage("b", 2, Some(3.0), 10.0),
             usage("a", 0, Some(7.0), 8.0),
             usage("d", 0, None, 8.0),
         ];
-        let both = [usage("a", 1, Some(7.0), 8.0), usage("b", 2, Some(3.0), 9.0)];
+        let both = [
+            usage("a", 1, Some(7.0), 8.0),
+            usage("b", 2, Some(3.0), 9.0),
+            usage("c", 4, None, 0.0),
+        ];
         assert_eq!(used_through_both(ours, &theirs), both);
     }
 

@@ -1,5 +1,7 @@
 //! What counts as use of a backend, and for how long.
 
+use std::time::{Duration, Instant};
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use weir_wire::{life::Open, sniff::Spoken};
 
@@ -75,6 +77,32 @@ async fn a_connection_that_is_passed_through_counts_until_it_ends() {
     in_use(&bed.main, 1).await;
     drop(client);
     in_use(&bed.main, 0).await;
+}
+
+/// As who looks whether somebody is there does, the operator among them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_says_nothing_and_goes_was_no_use() {
+    let echo = echo().await;
+    let bed = Bed::leading_to(echo.address);
+    bed.speaks(&bed.main, Spoken::Tcp);
+    loop {
+        let began = Instant::now();
+        let client = connect(&bed.main).await;
+        in_use(&bed.main, 1).await;
+        drop(client);
+        in_use(&bed.main, 0).await;
+        // On a machine that stalls it was there for long.
+        if began.elapsed() < Duration::from_secs(1) {
+            assert_eq!(bed.main.backend.usage().ended, None);
+            break;
+        }
+    }
+    let mut client = connect(&bed.main).await;
+    client.write_all(b"x").await.unwrap();
+    in_time("an echo", client.read_u8()).await.unwrap();
+    drop(client);
+    in_use(&bed.main, 0).await;
+    assert!(bed.main.backend.usage().ended.is_some());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -182,6 +182,13 @@ impl Gathered {
         dereference::facts(sight, &around)
     }
 
+    /// It and the others on its target.
+    pub(super) fn all_on_target(&self) -> Vec<ObjectId> {
+        let others = self.others.iter();
+        let others = others.map(|other| ObjectId::of(&**other.object));
+        others.chain([self.id.clone()]).collect()
+    }
+
     /// Which slices are its own.
     pub(super) fn claim(&self) -> Claim {
         let mut told = self.told.iter();
@@ -201,6 +208,11 @@ impl Gathered {
         let measured = wanted(triggers, cooldown, sight, context.meter.may_ask());
         match self.verdict.triggers {
             Triggers::Idle if measured != self.measured => Triggers::Unknown,
+            // They may have been asked again since.
+            Triggers::Idle => match context.turnstile.verdict(&self.id).triggers {
+                Triggers::Absent => Triggers::Idle,
+                triggers => triggers,
+            },
             triggers => triggers,
         }
     }

@@ -65,6 +65,18 @@ impl Turnstile {
         lock(&self.shared.table).verdict(object, now())
     }
 
+    /// Asks now, if something is to be known for one of these: before something is done that only what is so at this moment
+    /// allows. Those of which something else is to be said than before.
+    pub async fn ask(&self, objects: &[ObjectId], resolvers: &Resolvers) -> Vec<ObjectId> {
+        let follows = |table: &Table| objects.iter().any(|object| table.follows(object));
+        if !follows(&lock(&self.shared.table)) {
+            return Vec::new();
+        }
+        let asked = now();
+        let answers = resolvers.usage().await;
+        lock(&self.shared.table).heard(asked, answers, now())
+    }
+
     /// Whether to ask: the leader does, others do not. Off until this is called.
     pub fn set_active(&self, on: bool) {
         if lock(&self.shared.table).set_active(on, now()) {

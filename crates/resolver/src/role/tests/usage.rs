@@ -1,6 +1,7 @@
 //! Services that stay behind resolvers while they are awake: what the operator is told of their use, and that nobody is
 //! asked to move on.
 
+use tokio::sync::Notify;
 use weir_api::hold::ProbeResponse;
 
 use super::*;
@@ -109,5 +110,53 @@ async fn of_others_nothing_is_told_and_their_clients_move_on() {
     let answer = get(&resolver, "/").await;
     assert!(answer.contains("connection: close"), "{answer}");
     assert_eq!(resolver.ask("/usage").await, json!([]));
+    let _ = resolver.parts.stop.send(true);
+}
+
+/// Takes requests and never answers. Says when there is one.
+async fn silent_endpoint() -> (SocketAddr, Arc<Notify>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let taken = Arc::new(Notify::new());
+    let took = Arc::clone(&taken);
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            open.push(stream);
+            took.notify_one();
+        }
+    });
+    (address, taken)
+}
+
+async fn open_comes_to_be(resolver: &Running, expected: u64) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let usage = resolver.ask("/usage").await;
+        if usage[0]["open"].as_u64() == Some(expected) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{expected} open: {usage}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_began_before_still_counts() {
+    let (endpoint, taken) = silent_endpoint().await;
+    let mut resolver = Running::start().await;
+    resolver.apply(awake(endpoint, false));
+    let port = resolver.parts.guide.shared_port();
+    let mut client = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let request = b"GET / HTTP/1.1\r\nhost: web.shop\r\n\r\n";
+    client.write_all(request).await.unwrap();
+    timeout(PATIENCE, taken.notified()).await.unwrap();
+    resolver.apply(awake(endpoint, true));
+    open_comes_to_be(&resolver, 1).await;
+
+    resolver.apply(Change::Gone(ServiceId::new("shop", "web")));
+    resolver.apply(awake(endpoint, true));
+    open_comes_to_be(&resolver, 1).await;
+    drop(client);
+    open_comes_to_be(&resolver, 0).await;
     let _ = resolver.parts.stop.send(true);
 }

@@ -2,7 +2,8 @@
 //!
 //! A synchronous state machine without a clock of its own. All resolvers are asked at once, and a round's answers take the
 //! place of those of the round before: what is older stands in the answers themselves, since resolvers tell when the last
-//! request ended. Only of one that is gone nobody tells, so the last use that was heard of is kept.
+//! request ended. Only of one that is gone nobody tells: the last use that was heard of is kept, and what it may have had
+//! after that nobody knows.
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,8 @@ pub type Answers = BTreeMap<IpAddr, Result<HashMap<ObjectId, Usage>, Silence>>;
 
 /// Answers of so many rounds ago say nothing any more.
 const RUN_OUT: u32 = 3;
+/// One that has not answered so often in a row is told of. One miss may be a restart.
+const MISSES: u32 = 2;
 
 /// What is to be known for an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +47,10 @@ pub struct Table {
     next_round: Option<Instant>,
     objects: HashMap<ObjectId, Entry>,
     heard: Option<Heard>,
+    /// How often each has not answered, in a row.
+    misses: HashMap<IpAddr, u32>,
+    /// When one went that may have been used until then.
+    lost: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -70,7 +77,14 @@ impl Table {
             next_round: None,
             objects: HashMap::new(),
             heard: None,
+            misses: HashMap::new(),
+            lost: None,
         }
+    }
+
+    /// Whether something is to be known for this object.
+    pub fn follows(&self, object: &ObjectId) -> bool {
+        self.objects.contains_key(object)
     }
 
     /// What is to be known for this object from now on. Whether it is the first that anything is to be known for.
@@ -115,6 +129,7 @@ impl Table {
         }
         self.next_round = on.then_some(now);
         self.heard = None;
+        self.misses.clear();
         true
     }
 
@@ -134,13 +149,27 @@ impl Table {
 
     /// The answers to what was asked then. The objects of which something else is to be said than before.
     pub fn heard(&mut self, asked: Instant, answers: Answers, now: Instant) -> Vec<ObjectId> {
-        if self.next_round.is_none() {
+        let is_late = self.heard.as_ref().is_some_and(|heard| heard.asked > asked);
+        if self.next_round.is_none() || is_late {
             return Vec::new();
+        }
+        self.misses
+            .retain(|address, _| answers.contains_key(address));
+        for (address, said) in &answers {
+            if said.is_ok() {
+                self.misses.remove(address);
+            } else {
+                *self.misses.entry(*address).or_default() += 1;
+            }
         }
         let before = self.heard.replace(Heard { asked, answers });
         let (Some(Heard { answers, .. }), objects) = (&self.heard, &mut self.objects) else {
             return Vec::new();
         };
+        let mut known = before.iter().flat_map(|before| before.answers.keys());
+        if known.any(|address| !answers.contains_key(address)) {
+            self.lost = Some(asked);
+        }
         for entry in objects.values_mut() {
             let service = &entry.wanted.service;
             let said = answers.values().flatten();
@@ -192,18 +221,27 @@ impl Table {
             return unknown(Some(why.to_owned()));
         }
         let silent = answers.iter();
-        let mut silent = silent.filter_map(|(address, said)| Some((address, said.as_ref().err()?)));
-        if let Some((address, silence)) = silent.next() {
-            return unknown(Some(format!(
-                "the resolver {address} does not say whether requests have come: {}",
-                silence.why
-            )));
+        let silent = silent.filter_map(|(address, said)| Some((address, said.as_ref().err()?)));
+        if let Some((address, silence)) = silent
+            .clone()
+            .max_by_key(|(address, _)| self.misses.get(*address))
+        {
+            let is_told = self.misses.get(address).is_some_and(|it| *it >= MISSES);
+            let why = || {
+                format!(
+                    "the resolver {address} does not say whether requests have come: {}",
+                    silence.why
+                )
+            };
+            return unknown(is_told.then(why));
         }
         let counted = |said: &HashMap<ObjectId, Usage>| {
             let usage = said.get(service);
             usage.is_some_and(|usage| usage.counted >= *cooldown)
         };
-        let rests = used.is_some_and(|used| now.saturating_duration_since(used) < *cooldown);
+        // Up to then one that is gone may have been used, whatever it said before.
+        let last = used.max(self.lost);
+        let rests = last.is_some_and(|last| now.saturating_duration_since(last) < *cooldown);
         let is_idle = !rests && answers.values().flatten().all(counted);
         if is_idle {
             return Verdict::new(Triggers::Idle, None);

@@ -121,7 +121,6 @@ fn each_answer_has_its_verdict() {
             vec![says(None), says(Some(usage(1, None, 0)))],
             Triggers::Busy,
         ),
-        ("silent", vec![idle(), silent()], Triggers::Unknown),
         (
             "open beside a silent one",
             vec![silent(), says(Some(usage(2, None, 9)))],
@@ -138,7 +137,7 @@ fn each_answer_has_its_verdict() {
         assert_eq!(changed, [object()], "{what}");
         let again = table.heard(now, answers(said), now);
         assert_eq!(again, [], "{what}: the same is told once");
-        let is_trouble = what == "silent" || what == "nobody";
+        let is_trouble = what == "nobody";
         assert_eq!(
             verdict.why.is_some(),
             is_trouble || expected == Triggers::Busy,
@@ -148,16 +147,46 @@ fn each_answer_has_its_verdict() {
 }
 
 #[test]
+fn one_that_does_not_answer_is_told_of_when_it_misses_again() {
+    let now = Instant::now() + seconds(1000);
+    let mut table = table(now);
+    let idle = || says(Some(usage(0, None, 400)));
+    let why = |table: &mut Table, round: u32, said: Said| {
+        let now = now + INTERVAL * round;
+        assert!(table.begin_round(now));
+        table.heard(now, answers([idle(), said]), now);
+        let verdict = table.verdict(&object(), now);
+        let is_idle = verdict.triggers == Triggers::Idle;
+        (is_idle, verdict.why.unwrap_or_default())
+    };
+    assert_eq!(why(&mut table, 0, idle()), (true, String::new()));
+    assert_eq!(why(&mut table, 1, silent()), (false, String::new()));
+    assert_eq!(why(&mut table, 2, idle()), (true, String::new()));
+    assert_eq!(why(&mut table, 3, silent()), (false, String::new()));
+    let (_, told) = why(&mut table, 4, silent());
+    assert!(told.contains("192.0.2.2 does not say"), "{told}");
+    assert!(told.contains("no answer within 750 ms"), "{told}");
+}
+
+#[test]
 fn a_resolver_that_is_gone_is_remembered() {
     let now = Instant::now() + seconds(1000);
     let idle = || says(Some(usage(0, None, 10_000)));
-    for (last, rests) in [(usage(1, None, 400), 300), (usage(0, Some(100), 400), 170)] {
+    for (last, meanwhile) in [
+        (Ok(usage(1, None, 400)), Triggers::Busy),
+        // Nobody knows whether there was more after that.
+        (Ok(usage(0, Some(100), 400)), Triggers::Unknown),
+        (Ok(usage(0, None, 400)), Triggers::Unknown),
+        (Err(()), Triggers::Unknown),
+    ] {
         let mut table = table(now);
         table.begin_round(now);
-        table.heard(now, answers([idle(), says(Some(last))]), now);
+        let said = last.map_or_else(|()| silent(), |usage| says(Some(usage)));
+        table.heard(now, answers([idle(), said]), now);
         let next = now + INTERVAL;
         table.begin_round(next);
         table.heard(next, answers([idle()]), next);
+        assert_eq!(triggers(&table, next), meanwhile, "{last:?}");
         let mut at = next;
         let idle_after = loop {
             if triggers(&table, at) == Triggers::Idle {
@@ -166,7 +195,7 @@ fn a_resolver_that_is_gone_is_remembered() {
             at += seconds(1);
             table.heard(at, answers([idle()]), at);
         };
-        assert_eq!(idle_after, seconds(rests), "{last:?}");
+        assert_eq!(idle_after, COOLDOWN, "{last:?}");
     }
 }
 
